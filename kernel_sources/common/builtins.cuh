@@ -1,0 +1,16 @@
+// What the compiler gives every kernel: threadIdx, blockIdx, barriers, shuffles, votes, atomics.
+// On the device there is nothing to declare; the one thing to name is the block's dynamic shared
+// memory, of which every kernel carves its own layout.
+#pragma once
+
+#define JITNEY_DEVICE __device__ __forceinline__
+
+namespace jitney {
+
+// The start of the block's dynamic shared memory, aligned to 128 bytes.
+JITNEY_DEVICE char* shared_memory() {
+    extern __shared__ __align__(128) char jitney_shared_memory[];
+    return jitney_shared_memory;
+}
+
+}  // namespace jitney

@@ -1,0 +1,26 @@
+// Values of the constants that specialization texts spell out, shared by host and device.
+#pragma once
+
+namespace jitney {
+
+// Element formats; the numbers are those of jitney::DType.
+enum Format : int {
+    kFp32 = 0,
+    kFp16 = 1,
+    kBf16 = 2,
+    kFp8E4m3 = 3,
+    kFp8E5m2 = 4,
+};
+
+// Where keys and values lie.
+enum KvSource : int {
+    kDenseKv = 0,  // one tensor, [batch, length, kv_heads, head_dim] by strides
+};
+
+// Which elements rotary embedding pairs.
+enum RotaryStyle : int {
+    kInterleaved = 0,  // (2i, 2i + 1)
+    kHalfSplit = 1,    // (i, i + rotary_dim / 2)
+};
+
+}  // namespace jitney

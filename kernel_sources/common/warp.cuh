@@ -1,0 +1,27 @@
+// Reductions over the lanes of a warp.
+#pragma once
+
+#include "common/builtins.cuh"
+
+namespace jitney {
+
+constexpr int kWarpSize = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// Over groups of `width` neighbouring lanes; every lane gets its group's result.
+template <int width = kWarpSize>
+JITNEY_DEVICE float warp_max(float x) {
+    for (int step = width / 2; step > 0; step /= 2) {
+        x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, step));
+    }
+    return x;
+}
+
+template <int width = kWarpSize>
+JITNEY_DEVICE float warp_sum(float x) {
+    for (int step = width / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(kAllLanes, x, step);
+    return x;
+}
+
+}  // namespace jitney

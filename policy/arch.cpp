@@ -1,0 +1,28 @@
+#include "policy/arch.hpp"
+
+#include <charconv>
+
+namespace jitney::policy {
+
+std::string Arch::text() const {
+    std::string text = "sm_" + std::to_string(number);
+    if (suffix != 0) text += suffix;
+    return text;
+}
+
+std::optional<Arch> parse_arch(std::string_view text) noexcept {
+    constexpr std::string_view prefix = "sm_";
+    if (!text.starts_with(prefix)) return std::nullopt;
+    text.remove_prefix(prefix.size());
+    Arch arch;
+    if (!text.empty() && (text.back() == 'a' || text.back() == 'f')) {
+        arch.suffix = text.back();
+        text.remove_suffix(1);
+    }
+    if (text.size() < 2 || text.size() > 3 || text.front() == '0') return std::nullopt;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), arch.number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return arch;
+}
+
+}  // namespace jitney::policy

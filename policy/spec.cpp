@@ -1,0 +1,223 @@
+#include "policy/spec.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "jitney/error.hpp"
+
+namespace jitney::policy {
+namespace {
+
+int width(const ConstantInfo& constant) {
+    return constant.kind == ConstantKind::tile ? 2 : 1;
+}
+
+[[noreturn]] void reject(std::string_view text, const std::string& why) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not a specialization: {}", text, why));
+}
+
+std::string allowed_names(const ConstantInfo& constant) {
+    std::string list;
+    for (std::size_t i = 0; i < constant.names.size(); ++i) {
+        if ((constant.allowed_names >> i & 1) == 0) continue;
+        if (!list.empty()) list += ", ";
+        list += constant.names[i];
+    }
+    return list;
+}
+
+std::optional<int> parse_number(std::string_view text) {
+    int number = 0;
+    const bool canonical = !text.empty() && (text == "0" || text.front() != '0');
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (!canonical || error != std::errc() || end != text.data() + text.size() || number < 0) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+int parse_integer(const ConstantInfo& constant, std::string_view value, std::string_view text) {
+    const std::optional<int> number = parse_number(value);
+    if (!number || *number < constant.minimum || *number > constant.maximum ||
+        *number % constant.multiple != 0) {
+        reject(text, fmt::format("{}={} must be a multiple of {} from {} to {}", constant.name,
+                                 value, constant.multiple, constant.minimum, constant.maximum));
+    }
+    return *number;
+}
+
+int parse_name(const ConstantInfo& constant, std::string_view value, std::string_view text) {
+    for (std::size_t i = 0; i < constant.names.size(); ++i) {
+        if (constant.names[i] == value && (constant.allowed_names >> i & 1) != 0) {
+            return static_cast<int>(i);
+        }
+    }
+    reject(text,
+           fmt::format("{}={} must be one of {}", constant.name, value, allowed_names(constant)));
+}
+
+// Writes the constant's one or two values.
+void parse_value(const ConstantInfo& constant, std::string_view value, std::string_view text,
+                 std::int16_t* values) {
+    switch (constant.kind) {
+        case ConstantKind::integer:
+            values[0] = static_cast<std::int16_t>(parse_integer(constant, value, text));
+            return;
+        case ConstantKind::name:
+            values[0] = static_cast<std::int16_t>(parse_name(constant, value, text));
+            return;
+        case ConstantKind::flag:
+            if (value != "0" && value != "1") {
+                reject(text, fmt::format("{}={} must be 0 or 1", constant.name, value));
+            }
+            values[0] = value == "1" ? 1 : 0;
+            return;
+        case ConstantKind::tile: {
+            const std::size_t cross = value.find('x');
+            if (cross == std::string_view::npos) {
+                reject(text, fmt::format("{}={} must be two numbers such as 64x64", constant.name,
+                                         value));
+            }
+            values[0] =
+                static_cast<std::int16_t>(parse_integer(constant, value.substr(0, cross), text));
+            values[1] =
+                static_cast<std::int16_t>(parse_integer(constant, value.substr(cross + 1), text));
+            return;
+        }
+    }
+}
+
+std::string value_text(const ConstantInfo& constant, const std::int16_t* values) {
+    switch (constant.kind) {
+        case ConstantKind::name:
+            return std::string(constant.names[static_cast<std::size_t>(values[0])]);
+        case ConstantKind::tile:
+            return fmt::format("{}x{}", values[0], values[1]);
+        default:
+            return fmt::format("{}", values[0]);
+    }
+}
+
+std::string kernel_names() {
+    std::string list;
+    for (const KernelInfo& kernel : kernels()) {
+        if (!list.empty()) list += ", ";
+        list += kernel.name;
+    }
+    return list;
+}
+
+// The constants in the order of the registry; one that is omitted when zero may be left out.
+void parse_constants(const KernelInfo& kernel, std::string_view list, std::string_view text,
+                     Spec& spec) {
+    std::size_t slot = 0;
+    for (const ConstantInfo& constant : kernel.constants) {
+        const std::string_view item = list.substr(0, list.find(','));
+        const bool named = item.starts_with(constant.name) && item.size() > constant.name.size() &&
+                           item[constant.name.size()] == '=';
+        if (named) {
+            parse_value(constant, item.substr(constant.name.size() + 1), text, &spec.values[slot]);
+            if (constant.omitted_when_zero && spec.values[slot] == 0) {
+                reject(text, fmt::format("leave {} out where it is off", item));
+            }
+            list.remove_prefix(item.size() == list.size() ? item.size() : item.size() + 1);
+        } else if (!constant.omitted_when_zero) {
+            reject(text, item.empty()
+                             ? fmt::format("{}= is missing", constant.name)
+                             : fmt::format("expected {}= where '{}' stands", constant.name, item));
+        }
+        slot += static_cast<std::size_t>(width(constant));
+    }
+    if (!list.empty()) {
+        reject(text, fmt::format("{} has no constant as in '{}'", kernel.name, list));
+    }
+}
+
+}  // namespace
+
+Spec parse_spec(std::string_view text) {
+    const std::size_t open = text.find('<');
+    const std::size_t at = text.rfind('@');
+    if (open == std::string_view::npos || at == std::string_view::npos || at < 2 ||
+        text[at - 1] != '>' || at - 1 < open) {
+        reject(text, "it must have the form kernel<constant=value,...>@sm_90a");
+    }
+    const std::string_view name = text.substr(0, open);
+    const KernelInfo* kernel = find_kernel(name);
+    if (kernel == nullptr) {
+        reject(text, fmt::format("there is no kernel '{}' (there are {})", name, kernel_names()));
+    }
+    const std::optional<Arch> arch = parse_arch(text.substr(at + 1));
+    if (!arch) {
+        reject(text,
+               fmt::format("'{}' is not an arch such as sm_80 or sm_90a", text.substr(at + 1)));
+    }
+    if (arch->number < kernel->minimum_arch) {
+        reject(text, fmt::format("{} needs sm_{} or newer", kernel->name, kernel->minimum_arch));
+    }
+    Spec spec;
+    spec.kernel = kernel->id;
+    spec.arch_number = arch->number;
+    spec.arch_suffix = arch->suffix;
+    const std::string_view list = text.substr(open + 1, at - open - 2);
+    if (list.ends_with(',')) reject(text, "a comma stands at the end of the constants");
+    parse_constants(*kernel, list, text, spec);
+    return spec;
+}
+
+std::string text_of(const Spec& spec) {
+    const KernelInfo& kernel = info(spec.kernel);
+    std::string list;
+    std::size_t slot = 0;
+    for (const ConstantInfo& constant : kernel.constants) {
+        const std::int16_t* values = &spec.values[slot];
+        slot += static_cast<std::size_t>(width(constant));
+        if (constant.omitted_when_zero && values[0] == 0) continue;
+        if (!list.empty()) list += ',';
+        list += fmt::format("{}={}", constant.name, value_text(constant, values));
+    }
+    return fmt::format("{}<{}>@{}", kernel.name, list, spec.arch().text());
+}
+
+int value_of(const Spec& spec, std::string_view constant) noexcept {
+    std::size_t slot = 0;
+    for (const ConstantInfo& candidate : info(spec.kernel).constants) {
+        const bool tile = candidate.kind == ConstantKind::tile;
+        const std::string_view stem =
+            tile && constant.size() > 2 ? constant.substr(0, constant.size() - 2) : constant;
+        if (candidate.name == stem) {
+            return spec.values[slot + (tile && constant.ends_with("_n") ? 1 : 0)];
+        }
+        slot += static_cast<std::size_t>(width(candidate));
+    }
+    return 0;
+}
+
+std::string translation_unit(const Spec& spec) {
+    const KernelInfo& kernel = info(spec.kernel);
+    std::string text =
+        fmt::format("#include \"{}\"\n\nnamespace jitney {{\nstruct Constants {{\n", kernel.source);
+    std::size_t slot = 0;
+    const auto add = [&text](std::string_view name, std::string_view suffix, int value) {
+        text += fmt::format("    static constexpr int {}{} = {};\n", name, suffix, value);
+    };
+    for (const ConstantInfo& constant : kernel.constants) {
+        if (constant.kind == ConstantKind::tile) {
+            add(constant.name, "_m", spec.values[slot++]);
+            add(constant.name, "_n", spec.values[slot++]);
+        } else {
+            add(constant.name, "", spec.values[slot++]);
+        }
+    }
+    text += "};\n}  // namespace jitney\n";
+    return text;
+}
+
+std::string function_name(const Spec& spec) {
+    return fmt::format("jitney::{}<jitney::Constants>", info(spec.kernel).name);
+}
+
+}  // namespace jitney::policy

@@ -1,0 +1,42 @@
+// A specialization: one kernel with its constants fixed, for one arch. Its text,
+//     attn_prefill_mma<head_dim=128,format=bf16,tile=64x64,kv=dense,causal=1>@sm_90a
+// prints and parses back exactly.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "policy/kernels.hpp"
+
+namespace jitney::policy {
+
+// Plain data without padding, so that it can be compared, hashed and passed as bytes.
+struct Spec {
+    static constexpr std::size_t max_values = 14;
+
+    std::uint16_t arch_number = 0;
+    char arch_suffix = 0;
+    KernelId kernel = KernelId::attn_decode_scalar;
+    // In the order of the registry; a tile takes two.
+    std::array<std::int16_t, max_values> values{};
+
+    Arch arch() const noexcept { return {arch_number, arch_suffix}; }
+    friend bool operator==(const Spec&, const Spec&) = default;
+};
+static_assert(sizeof(Spec) == 32);
+
+// Throws Error (invalid_argument) that says what is wrong with the text, and what would be right.
+Spec parse_spec(std::string_view text);
+std::string text_of(const Spec& spec);
+
+// The value of a constant of the spec's kernel, by name ("tile_m" and "tile_n" for a tile).
+int value_of(const Spec& spec, std::string_view constant) noexcept;
+
+// What the compiler is given: the constants as a struct, after the kernel's source.
+std::string translation_unit(const Spec& spec);
+// The name expression of the kernel within it.
+std::string function_name(const Spec& spec);
+
+}  // namespace jitney::policy
