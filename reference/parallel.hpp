@@ -1,0 +1,17 @@
+// The threads of the reference backend.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace jitney::reference {
+
+// Threads that parallel_for uses at most: JITNEY_NUM_THREADS where it is set, else what the machine
+// offers. Throws Error where the variable holds no whole number of at least 1.
+int thread_count();
+
+// Calls task(i) once for every i in [0, count), in no order, on several threads, and returns when
+// all have ended. The first exception that a task throws stops the hand-out and is thrown here.
+void parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task);
+
+}  // namespace jitney::reference
