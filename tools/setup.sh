@@ -87,7 +87,9 @@ fetch_cuda() {
     for wheel in "$scratch"/*.whl; do
         python3 -m zipfile -e "$wheel" "$scratch/unpacked"
     done
-    rm -rf "$1/include" "$1/lib"
+    # The runtime library and NVRTC's second build (.alt) are not needed.
+    rm -f "$scratch"/unpacked/nvidia/cu13/lib/{libcuda*,*.alt.so*}
+    rm -rf "${1:?}/include" "${1:?}/lib"
     mv "$scratch"/unpacked/nvidia/cu13/{include,lib} "$1"
     cp "$scratch"/unpacked/nvidia_cuda_nvrtc-*.dist-info/licenses/License.txt "$1/LICENSE.txt"
     rm -rf "$scratch"
