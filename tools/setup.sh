@@ -36,7 +36,7 @@ apt_install() {
     say "installing ${missing[*]}"
     "${as_root[@]}" apt-get -qq update
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq install -y --no-install-recommends "${missing[@]}" >&2 </dev/null
+        apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null </dev/null
 }
 
 need_packages() {

@@ -7,6 +7,7 @@ the bodies of api, and device code from the host code that embeds it.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -198,15 +199,15 @@ def check_words(path, text):
 
 
 def files_of(root):
-    """The files under version control and those about to be; in an unpacked archive, all."""
-    if os.path.exists(os.path.join(root, ".git")):
+    """The files under version control and those about to be; without git, all but build/."""
+    if os.path.exists(os.path.join(root, ".git")) and shutil.which("git"):
         command = ["git", "-C", root, "ls-files", "-z", "-c", "-o", "--exclude-standard"]
         listing = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
         names = sorted(set(filter(None, listing.decode().split("\0"))))
         return [name for name in names if os.path.isfile(os.path.join(root, name))]
     names = []
     for directory, folders, files in os.walk(root):
-        folders[:] = [folder for folder in folders if folder not in {"build", "__pycache__"}]
+        folders[:] = [folder for folder in folders if folder not in {".git", "build", "__pycache__"}]
         names += [os.path.relpath(os.path.join(directory, file), root) for file in files]
     return sorted(names)
 

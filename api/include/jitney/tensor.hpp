@@ -86,7 +86,8 @@ struct Tensor {
     // Elements, 0 for an empty tensor.
     std::int64_t elements() const noexcept {
         std::int64_t count = 1;
-        for (int i = 0; i < ndim; ++i) count *= shape[static_cast<std::size_t>(i)];
+        for (int i = 0; i < ndim; ++i)
+            count *= shape[static_cast<std::size_t>(i)];
         return ndim == 0 ? 0 : count;
     }
 };
