@@ -22,8 +22,8 @@
 #include <span>
 #include <vector>
 
-#include "reference/numeric.hpp"
 #include "reference/parallel.hpp"
+#include "reference/rows.hpp"
 
 namespace jitney::reference {
 

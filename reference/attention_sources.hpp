@@ -6,19 +6,9 @@
 #include <optional>
 
 #include "jitney/tensor.hpp"
-#include "reference/numeric.hpp"
+#include "reference/rows.hpp"
 
 namespace jitney::reference {
-
-// [batch, length, heads, head_dim], wherever the strides put them.
-struct Blhd {
-    Tensor tensor;
-
-    Row row(std::int64_t batch, std::int64_t position, std::int64_t head) const {
-        const auto& strides = tensor.strides;
-        return row_of(tensor, batch * strides[0] + position * strides[1] + head * strides[2], 3);
-    }
-};
 
 struct DenseQueries {
     Blhd q;

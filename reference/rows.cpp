@@ -1,6 +1,7 @@
-#include "reference/numeric.hpp"
+#include "reference/rows.hpp"
 
 #include "jitney/error.hpp"
+#include "reference/numeric.hpp"
 
 namespace jitney::reference {
 
