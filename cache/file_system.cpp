@@ -1,0 +1,102 @@
+#include "cache/file_system.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+
+namespace jitney::cache {
+
+FileSystem::~FileSystem() = default;
+
+int FileSystem::open(int directory, const char* name, int flags, mode_t mode) {
+    return ::openat(directory, name, flags | O_CLOEXEC, mode);
+}
+
+int FileSystem::close(int file) {
+    return ::close(file);
+}
+
+ssize_t FileSystem::read(int file, void* bytes, std::size_t count) {
+    return ::read(file, bytes, count);
+}
+
+ssize_t FileSystem::write(int file, const void* bytes, std::size_t count) {
+    return ::write(file, bytes, count);
+}
+
+int FileSystem::fsync(int file) {
+    return ::fsync(file);
+}
+
+int FileSystem::rename(int directory, const char* from, const char* to) {
+    return ::renameat(directory, from, directory, to);
+}
+
+int FileSystem::unlink(int directory, const char* name) {
+    return ::unlinkat(directory, name, 0);
+}
+
+int FileSystem::mkdir(int directory, const char* name, mode_t mode) {
+    return ::mkdirat(directory, name, mode);
+}
+
+int FileSystem::stat(int file, struct stat* result) {
+    return ::fstat(file, result);
+}
+
+int FileSystem::stat_at(int directory, const char* name, struct stat* result) {
+    return ::fstatat(directory, name, result, AT_SYMLINK_NOFOLLOW);
+}
+
+int FileSystem::list(int directory, std::vector<std::string>* names) {
+    // A descriptor of its own: the position of the held one is shared with forked children.
+    const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (own < 0) return -1;
+    DIR* const stream = ::fdopendir(own);
+    if (stream == nullptr) {
+        const int error = errno;
+        ::close(own);
+        errno = error;
+        return -1;
+    }
+    errno = 0;
+    while (const dirent* const item = ::readdir(stream)) {
+        const std::string name = item->d_name;
+        if (name != "." && name != "..") names->push_back(name);
+        errno = 0;
+    }
+    const int error = errno;
+    ::closedir(stream);
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
+int FileSystem::touch(int file) {
+    const timespec times[2] = {{0, UTIME_OMIT}, {0, UTIME_NOW}};
+    return ::futimens(file, times);
+}
+
+int FileSystem::flock(int file, int operation) {
+    return ::flock(file, operation);
+}
+
+uid_t FileSystem::user() {
+    return ::geteuid();
+}
+
+std::int64_t FileSystem::now() {
+    return std::time(nullptr);
+}
+
+FileSystem& FileSystem::posix() {
+    // Never destroyed: a cache may outlive the destructors of other static objects.
+    static FileSystem& file_system = *new FileSystem;
+    return file_system;
+}
+
+}  // namespace jitney::cache

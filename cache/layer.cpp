@@ -1,0 +1,203 @@
+#include "cache/layer.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+namespace jitney::cache {
+
+namespace {
+
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+constexpr mode_t kPrivateMode = 0700;
+
+std::string without_trailing_slashes(std::string path) {
+    while (path.size() > 1 && path.back() == '/')
+        path.pop_back();
+    return path;
+}
+
+// Creates the directory and its missing parents, as private as the directory itself.
+bool make_directories(FileSystem& files, const std::string& path) {
+    if (files.mkdir(AT_FDCWD, path.c_str(), kPrivateMode) == 0 || errno == EEXIST) return true;
+    const std::size_t slash = path.rfind('/');
+    if (errno != ENOENT || slash == std::string::npos || slash == 0) return false;
+    if (!make_directories(files, without_trailing_slashes(path.substr(0, slash)))) return false;
+    return files.mkdir(AT_FDCWD, path.c_str(), kPrivateMode) == 0 || errno == EEXIST;
+}
+
+bool is_absence(int error) {
+    return error == ENOENT || error == ENOTDIR || error == ESTALE;
+}
+
+}  // namespace
+
+FileIdentity::FileIdentity(const struct stat& status)
+    : device(status.st_dev),
+      inode(status.st_ino),
+      bytes(static_cast<std::uint64_t>(status.st_size)),
+      modified(status.st_mtim.tv_sec),
+      modified_detail(status.st_mtim.tv_nsec) {}
+
+Layer::Layer(FileSystem& files, std::string root, Role role, Warnings& warnings)
+    : files_(files),
+      root_(without_trailing_slashes(std::move(root))),
+      role_(role),
+      warnings_(warnings) {}
+
+std::string Layer::distrust(const struct stat& status) const {
+    const uid_t user = files_.user();
+    const bool superuser = role_ == Role::readonly && status.st_uid == 0;
+    if (status.st_uid != user && !superuser) {
+        return fmt::format("belongs to user {}, not to user {}", status.st_uid, user);
+    }
+    if ((status.st_mode & 022U) != 0) {
+        return fmt::format("can be written by others (mode {:04o})", status.st_mode & 07777U);
+    }
+    return {};
+}
+
+std::string Layer::refusal() const {
+    const std::lock_guard guard(mutex_);
+    return refusal_;
+}
+
+std::shared_ptr<const Handle> Layer::refuse(const std::string& why) {
+    refusal_ = why;
+    const char* const consequence =
+        role_ == Role::writable ? "compiled kernels are not kept" : "it is left out";
+    warnings_.once(
+        fmt::format("cache directory {} is not used: it {}; {}", root_, why, consequence));
+    return nullptr;
+}
+
+std::shared_ptr<const Handle> Layer::open(bool create) {
+    const std::lock_guard guard(mutex_);
+    if (!refusal_.empty()) return nullptr;
+    if (directory_) {
+        // A directory that was deleted stays usable to its holders, but nothing can be put in it.
+        struct stat status {};
+        if (files_.stat(directory_->get(), &status) == 0 && status.st_nlink > 0) return directory_;
+        directory_ = nullptr;
+    }
+    directory_ = open_checked();
+    if (!directory_ && refusal_.empty() && create && role_ == Role::writable) {
+        if (!make_directories(files_, root_)) {
+            return refuse("can't be created: " + error_text(errno));
+        }
+        directory_ = open_checked();
+    }
+    return directory_;
+}
+
+std::shared_ptr<const Handle> Layer::open_checked() {
+    Handle opened = open_file(files_, AT_FDCWD, root_, kDirectory);
+    if (!opened) {
+        if (errno == ENOENT || errno == ESTALE) return nullptr;
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO) {
+            warnings_.once(fmt::format("cache directory {} can't be opened for now: {}", root_,
+                                       error_text(errno)));
+            return nullptr;
+        }
+        return refuse("can't be opened: " + error_text(errno));
+    }
+    struct stat status {};
+    if (files_.stat_at(AT_FDCWD, root_.c_str(), &status) == 0 && S_ISLNK(status.st_mode) &&
+        status.st_uid != files_.user() && status.st_uid != 0) {
+        return refuse(fmt::format("is a symbolic link of user {}", status.st_uid));
+    }
+    if (files_.stat(opened.get(), &status) != 0) {
+        warnings_.once(fmt::format("cache directory {} can't be examined for now: {}", root_,
+                                   error_text(errno)));
+        return nullptr;
+    }
+    if (const std::string why = distrust(status); !why.empty()) return refuse(why);
+    return std::make_shared<const Handle>(std::move(opened));
+}
+
+Handle Layer::open_shard(const std::string& shard, bool create) {
+    const auto directory = open(create);
+    if (!directory) return {};
+    constexpr int kFlags = kDirectory | O_NOFOLLOW;
+    Handle opened = open_file(files_, directory->get(), shard, kFlags);
+    if (!opened && errno == ENOENT && create) {
+        if (files_.mkdir(directory->get(), shard.c_str(), kPrivateMode) == 0) {
+            // So that the new name survives a power cut; nothing is wrong if it does not.
+            files_.fsync(directory->get());
+        } else if (errno != EEXIST) {
+            return {};
+        }
+        opened = open_file(files_, directory->get(), shard, kFlags);
+    }
+    if (!opened) return {};
+    struct stat status {};
+    if (files_.stat(opened.get(), &status) != 0) return {};
+    if (const std::string why = distrust(status); !why.empty()) {
+        warnings_.once(fmt::format("cache directory {}/{} is not used: it {}", root_, shard, why));
+        errno = EPERM;
+        return {};
+    }
+    return opened;
+}
+
+ReadFile Layer::read(const std::string& shard, const std::string& name, std::uint64_t limit) {
+    ReadFile result;
+    const Handle directory = open_shard(shard);
+    if (!directory) return result;
+    // O_NONBLOCK: opening a FIFO must not wait for its writer.
+    result.file =
+        open_file(files_, directory.get(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (!result.file) {
+        if (!is_absence(errno)) result.refusal = "can't be opened: " + error_text(errno);
+        return result;
+    }
+    struct stat status {};
+    if (files_.stat(result.file.get(), &status) != 0) {
+        result.refusal = "can't be examined: " + error_text(errno);
+    } else if (!S_ISREG(status.st_mode)) {
+        result.refusal = "is not a regular file";
+    } else if (role_ == Role::writable && status.st_nlink != 1) {
+        result.refusal = fmt::format("has {} names", status.st_nlink);
+    } else {
+        result.refusal = distrust(status);
+    }
+    if (!result.refusal.empty()) return result;
+    result.identity = FileIdentity(status);
+    if (!read_bytes(files_, result.file.get(), limit, &result.bytes)) {
+        result.bytes.clear();
+        if (errno != ESTALE) result.refusal = "can't be read: " + error_text(errno);
+        return result;
+    }
+    result.present = true;
+    return result;
+}
+
+bool Layer::remove(const Handle& shard, const std::string& name, const FileIdentity& identity) {
+    struct stat status {};
+    if (files_.stat_at(shard.get(), name.c_str(), &status) != 0) return errno == ENOENT;
+    if (FileIdentity(status) != identity) return false;
+    return files_.unlink(shard.get(), name.c_str()) == 0 || errno == ENOENT;
+}
+
+std::vector<ScannedFile> Layer::scan() {
+    std::vector<ScannedFile> found;
+    const auto directory = open();
+    std::vector<std::string> shards;
+    if (!directory || files_.list(directory->get(), &shards) != 0) return found;
+    for (const std::string& shard : shards) {
+        if (!is_shard(shard)) continue;
+        const Handle opened = open_shard(shard);
+        std::vector<std::string> names;
+        if (!opened || files_.list(opened.get(), &names) != 0) continue;
+        for (std::string& name : names) {
+            struct stat status {};
+            if (files_.stat_at(opened.get(), name.c_str(), &status) == 0 &&
+                S_ISREG(status.st_mode)) {
+                found.push_back({shard, std::move(name), FileIdentity(status)});
+            }
+        }
+    }
+    return found;
+}
+
+}  // namespace jitney::cache

@@ -1,0 +1,88 @@
+// One root directory of the cache, held open: what is done in it is done relative to descriptors
+// that were checked, so that a directory swapped under its path is never followed.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cache/file_io.hpp"
+#include "cache/name.hpp"
+#include "cache/warnings.hpp"
+
+namespace jitney::cache {
+
+// `writable` is the private root: everything in it must be the user's own. A read-only root may
+// also belong to the superuser.
+enum class Role { writable, readonly };
+
+// The file that a name stood for when it was looked at.
+struct FileIdentity {
+    dev_t device = 0;
+    ino_t inode = 0;
+    std::uint64_t bytes = 0;
+    std::int64_t modified = 0;         // seconds
+    std::int64_t modified_detail = 0;  // nanoseconds
+
+    explicit FileIdentity(const struct stat& status);
+    FileIdentity() = default;
+    friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+struct ReadFile {
+    bool present = false;  // a file that may be read stood there, and was read
+    std::string refusal;   // why the name was there and was not read; empty when it was absent
+    std::string bytes;
+    FileIdentity identity;
+    Handle file;
+};
+
+struct ScannedFile {
+    std::string shard;
+    std::string name;
+    FileIdentity identity;
+};
+
+class Layer {
+  public:
+    Layer(FileSystem& files, std::string root, Role role, Warnings& warnings);
+
+    const std::string& root() const { return root_; }
+    Role role() const { return role_; }
+    FileSystem& files() const { return files_; }
+    Warnings& warnings() const { return warnings_; }
+
+    // The root, opened and checked; null when it is absent or refused (refusal() then says why).
+    std::shared_ptr<const Handle> open(bool create = false);
+    std::string refusal() const;
+
+    // A shard of the root; an empty handle when it is absent or refused.
+    Handle open_shard(const std::string& shard, bool create = false);
+
+    // Reads up to `limit` bytes of a file in a shard, if it may be trusted.
+    ReadFile read(const std::string& shard, const std::string& name, std::uint64_t limit);
+
+    // Removes the name if it still stands for that file; true when it is gone.
+    bool remove(const Handle& shard, const std::string& name, const FileIdentity& identity);
+
+    // Every regular file of every shard.
+    std::vector<ScannedFile> scan();
+
+    // Why a file or directory with this status may not be trusted; empty if it may.
+    std::string distrust(const struct stat& status) const;
+
+  private:
+    std::shared_ptr<const Handle> refuse(const std::string& why);
+    std::shared_ptr<const Handle> open_checked();
+
+    FileSystem& files_;
+    const std::string root_;
+    const Role role_;
+    Warnings& warnings_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<const Handle> directory_;
+    std::string refusal_;
+};
+
+}  // namespace jitney::cache

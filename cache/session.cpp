@@ -1,0 +1,124 @@
+#include "cache/session.hpp"
+
+#include <fmt/format.h>
+
+#include "cache/publish.hpp"
+#include "cache/sweep.hpp"
+
+namespace jitney::cache {
+
+namespace {
+
+// Other processes publish too, so the estimate is replaced by a count now and then.
+constexpr int kPublishedBetweenCounts = 64;
+
+std::uint64_t nine_tenths(std::uint64_t bytes) {
+    return bytes - bytes / 10;
+}
+
+}  // namespace
+
+Session::Session(const Options& options, FileSystem& file_system, pid_t own_process,
+                 Session* own_parent)
+    : process(own_process),
+      parent(own_parent),
+      files(file_system),
+      max_bytes(options.max_bytes),
+      warnings(options.warn) {
+    if (!options.private_root.empty()) {
+        layers.push_back(
+            std::make_unique<Layer>(files, options.private_root, Role::writable, warnings));
+    }
+    for (const std::string& root : options.readonly_roots) {
+        layers.push_back(std::make_unique<Layer>(files, root, Role::readonly, warnings));
+    }
+}
+
+Layer* Session::writable() {
+    return !layers.empty() && layers[0]->role() == Role::writable ? layers[0].get() : nullptr;
+}
+
+bool Session::is_rejected(const EntryName& name, const Digest& checksum) {
+    const std::lock_guard guard(mutex_);
+    return rejected_.contains({name.file(), checksum});
+}
+
+void Session::add_rejected(const EntryName& name, const Digest& checksum) {
+    const std::lock_guard guard(mutex_);
+    rejected_.insert({name.file(), checksum});
+}
+
+std::optional<VerifiedEntry> Session::load(Layer& layer, const EntryName& name,
+                                           const std::string& material) {
+    const std::string path = fmt::format("{}/{}/{}", layer.root(), name.shard(), name.file());
+    const ReadFile file = layer.read(name.shard(), name.file(), kMaxEntryBytes + 1);
+    if (!file.present) {
+        if (!file.refusal.empty()) {
+            warnings.once(fmt::format("cache entry {} is not used: it {}", path, file.refusal));
+        }
+        return std::nullopt;
+    }
+    Decoded<VerifiedEntry> decoded = decode_as(file.bytes, name);
+    if (!decoded) {
+        if (decoded.flaw == Flaw::corrupt) {
+            const bool own = layer.role() == Role::writable;
+            warnings.once(
+                fmt::format("cache entry {} is damaged: {}; it is {} and will be compiled "
+                            "again",
+                            path, decoded.reason, own ? "removed" : "left out"));
+            if (const Handle shard = layer.open_shard(name.shard()); own && shard) {
+                layer.remove(shard, name.file(), file.identity);
+            }
+        }
+        return std::nullopt;
+    }
+    // Two keys of one digest: as good as never, and a miss all the same.
+    if (decoded.value->entry.material != material) return std::nullopt;
+    if (is_rejected(name, decoded.value->checksum)) return std::nullopt;
+    mark_used(layer, file);
+    return std::move(decoded.value);
+}
+
+bool Session::keep(const Entry& entry) {
+    Layer* const layer = writable();
+    if (layer == nullptr || max_bytes == 0) return false;
+    if (const std::string why = unencodable(entry); !why.empty()) {
+        warnings.once("a compiled kernel is not kept in the cache: " + why);
+        return false;
+    }
+    const EntryName name = name_of(entry);
+    const std::string bytes = encode(entry);
+    if (bytes.size() > max_bytes) {
+        warnings.once(
+            fmt::format("a compiled kernel is not kept in the cache: its {} bytes are more than "
+                        "the cache may hold (JITNEY_CACHE_MAX_BYTES, {})",
+                        bytes.size(), max_bytes));
+        return false;
+    }
+    // The same bytes would be rejected again by the next process.
+    if (const auto decoded = decode(bytes); is_rejected(name, decoded.value->checksum)) {
+        return false;
+    }
+    if (const std::string why = publish(*layer, name, bytes); !why.empty()) {
+        if (layer->refusal().empty()) {
+            warnings.once(fmt::format("compiled kernels are not kept: cache directory {} {}",
+                                      layer->root(), why));
+        }
+        return false;
+    }
+    keep_within_size(name, bytes.size());
+    return true;
+}
+
+void Session::keep_within_size(const EntryName& name, std::uint64_t bytes) {
+    const std::lock_guard guard(mutex_);
+    if (used_bytes_ && *used_bytes_ + bytes <= max_bytes &&
+        ++published_since_count_ < kPublishedBetweenCounts) {
+        *used_bytes_ += bytes;
+        return;
+    }
+    used_bytes_ = sweep(*writable(), max_bytes, nine_tenths(max_bytes), name).bytes;
+    published_since_count_ = 0;
+}
+
+}  // namespace jitney::cache

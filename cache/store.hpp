@@ -1,0 +1,169 @@
+// The cache on disk: compiled kernels under their keys, in a private directory and in read-only
+// layers. Any fault of it costs a compile, never a wrong result, a crash or a hang.
+//
+// A Store may be used from any thread. Nothing here throws for what stands on disk; compute's own
+// exceptions pass through.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/entry.hpp"
+#include "cache/key.hpp"
+#include "cache/options.hpp"
+
+namespace jitney::cache {
+
+class Session;
+
+// A verified entry and where it stands.
+struct Hit {
+    std::shared_ptr<const Entry> entry;
+    Digest checksum;
+    std::size_t layer = 0;  // of LayerState's order
+    std::string path;
+};
+
+// The entries of one key, best first: those of the preferred compiler, then the newest compiler
+// first; of one compiler cubin before ptx, and the private layer before the read-only ones.
+// Each is read and verified when it is asked for. Must not outlive its Store.
+class Candidates {
+  public:
+    std::optional<Hit> next();
+
+  private:
+    friend class Store;
+    struct Place {
+        std::size_t layer;
+        EntryName name;
+    };
+    // With `others` false, only those of the preferred compiler.
+    Candidates(Session& session, Key key, std::string preferred, bool others = true);
+    void add_named(const std::string& compiler);
+    void add_others();
+
+    Session& session_;
+    Key key_;
+    std::string preferred_;
+    bool others_;  // still to be looked for
+    std::vector<Place> places_;
+    std::size_t at_ = 0;
+};
+
+enum class Origin { private_layer, readonly_layer, other_thread, computed };
+
+struct Outcome {
+    std::shared_ptr<const Entry> entry;
+    Origin origin = Origin::computed;
+    std::optional<Hit> hit;  // when it came from a layer: what reject() takes
+    bool kept = false;       // when it was computed: whether it is on disk now
+};
+
+// How a layer stands. `refusal` says why it is not used; a root that does not exist is not an
+// error: the private one is made when there is something to keep.
+struct LayerState {
+    std::string root;
+    bool writable = false;
+    bool exists = false;
+    std::string refusal;
+    std::uint64_t entries = 0;
+    std::uint64_t bytes = 0;
+};
+
+struct Statistics {
+    std::vector<LayerState> layers;  // in the order of look-up
+    std::uint64_t entries = 0;       // of all layers
+    std::uint64_t bytes = 0;
+    std::uint64_t max_bytes = 0;  // of the private layer
+};
+
+struct Record {
+    std::string specialization;
+    Digest digest;
+    std::string compiler;
+    PayloadKind kind = PayloadKind::cubin;
+    std::string material;
+    std::uint64_t bytes = 0;     // of the file
+    std::int64_t last_used = 0;  // seconds since 1970, to within an hour
+    std::size_t layer = 0;
+    std::string path;
+};
+
+struct BadEntry {
+    std::string path;
+    std::string reason;
+};
+
+struct Verification {
+    std::uint64_t checked = 0;
+    std::vector<BadEntry> bad;
+};
+
+struct Removal {
+    std::uint64_t removed_entries = 0;
+    std::uint64_t removed_bytes = 0;
+    std::uint64_t entries = 0;  // that remain
+    std::uint64_t bytes = 0;
+};
+
+struct ImportReport {
+    std::uint64_t imported = 0;
+    std::uint64_t present = 0;  // were there already
+    std::vector<BadEntry> bad;  // path is "entry N" of the bundle
+};
+
+class Store {
+  public:
+    explicit Store(Options options);
+    Store(const Store&) = delete;
+    Store& operator=(const Store&) = delete;
+    ~Store();
+
+    const Options& options() const { return options_; }
+
+    // `compiler` is the preferred one, such as nvrtc13.0; it may be empty.
+    Candidates find(const Key& key, std::string_view compiler = {});
+
+    // The caller could not use a verified entry (the driver refuses it): it is removed from the
+    // private layer, and not offered again by this Store in any layer.
+    void reject(const Hit& hit);
+
+    // The entry of exactly this compiler (any, when it is empty), from a layer or from `compute`,
+    // which runs once for all threads and, where locks work, all processes that ask together.
+    // `compute` fills in compiler, lowered_name, kind and payload. It may throw: then the next who
+    // waits computes, and nothing is kept.
+    Outcome get_or_compute(const Key& key, std::string_view compiler,
+                           const std::function<Entry()>& compute);
+
+    // Keeps an entry of the key in the private layer; false when it could not, after a warning.
+    bool put(const Key& key, Entry entry);
+
+    // For the command line. Order: by layer, then by specialization.
+    std::vector<Record> list();
+    Statistics stat();
+    Verification verify();
+    Removal prune(std::uint64_t max_bytes);
+    Removal clear();
+
+    // Writes the entries of the records into one file, and returns how many are in it; entries
+    // that vanished or are damaged are left out. Throws jitney::Error if the file can't be written.
+    std::uint64_t export_bundle(const std::string& path, const std::vector<Record>& records);
+
+    // Publishes every sound entry of the file. Throws jitney::Error if the file can't be read, is
+    // no bundle, or there is no private layer to import into.
+    ImportReport import_bundle(const std::string& path);
+
+  private:
+    Session& session();
+
+    const Options options_;
+    std::atomic<Session*> session_;
+};
+
+}  // namespace jitney::cache
