@@ -43,10 +43,12 @@ constexpr ConstantInfo kStyle = {
     .name = "style", .kind = ConstantKind::name, .names = kRotaryStyles};
 
 constexpr std::array kAttentionScalar = {
-    head_dim(512, 1), format(kFloating), tile(8, 32, 8), kKv, kCausal, kMask};
+    head_dim(512, 1), format(kFloating), tile(4, 32, 4), kKv, kCausal, kMask};
 constexpr std::array kAttentionMma = {head_dim(256, 8), format(k16Bit), tile(16, 128, 16), kKv,
                                       kCausal,          kMask};
-constexpr std::array kRotary = {format(kFloating), kStyle};
+constexpr ConstantInfo kPairs = {
+    .name = "pairs", .kind = ConstantKind::integer, .minimum = 1, .maximum = 8, .multiple = 1};
+constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
 
 constexpr std::array kKernels = {
     KernelInfo{KernelId::attn_decode_scalar, "attn_decode_scalar", "attention/decode_scalar.cuh",

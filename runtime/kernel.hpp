@@ -19,10 +19,10 @@ struct KernelKey {
 
 // All that is needed to make the kernel. Asked for only when it is not loaded yet.
 struct KernelSource {
-    std::string specialization;    // its text: the name in logs, errors and the cache
-    std::string arch;              // "sm_90a"
-    std::string translation_unit;  // includes embedded sources by their names
-    std::string function;          // NVRTC name expression of the __global__ function
+    std::string specialization;        // its text: the name in logs, errors and the cache
+    std::string arch;                  // "sm_90a"
+    std::string translation_unit;      // includes embedded sources by their names
+    std::string function;              // NVRTC name expression of the __global__ function
     std::vector<std::string> options;  // NVRTC options beyond the standard ones
     int shared_bytes = 0;              // dynamic shared memory a block, set at load
 };

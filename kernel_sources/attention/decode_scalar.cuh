@@ -1,0 +1,30 @@
+// attn_decode_scalar: attention of a few packed query rows over many keys without tensor cores,
+// the keys divided among blocks.
+#pragma once
+
+#include "attention/scalar_tile.cuh"
+
+namespace jitney {
+
+template <class C>
+__global__ void __launch_bounds__(kAttentionThreads)
+    attn_decode_scalar(const __grid_constant__ AttentionParams params) {
+    using Tile = ScalarTile<C>;
+    const SplitBlock block(params, C::tile_m);
+    const int last_position = (block.first_row + block.rows - 1) / params.group;
+    const KeyRange keys =
+        split_range(visible_keys<C>(params, last_position), params.splits, block.split, C::tile_n);
+
+    const Tile tile(params, block.batch, block.kv_head, block.first_row);
+    typename Tile::Result results[Tile::kRows];
+    tile.run(keys, results);
+    finish_split<C>(params, block, tile.flag(), [&](const auto& body) {
+#pragma unroll
+        for (int i = 0; i < Tile::kRows; ++i) {
+            const int row = tile.warp * Tile::kRows + i;
+            if (row < block.rows) body(row, results[i]);
+        }
+    });
+}
+
+}  // namespace jitney

@@ -1,0 +1,58 @@
+// How the attention kernels lay out shared memory and split work; shared by host and device, so
+// that the geometry of a launch and the code that runs in it can't disagree.
+#pragma once
+
+namespace jitney {
+
+constexpr int kAttentionWarps = 4;
+constexpr int kAttentionThreads = 32 * kAttentionWarps;
+
+// The head dimension as the tensor cores see it: filled with zeros to a multiple of 16.
+constexpr int mma_dim(int head_dim) {
+    return (head_dim + 15) / 16 * 16;
+}
+
+// Bytes from one row of a 16-bit tile to the next. An odd number of 16-byte chunks, so that the
+// eight rows of an ldmatrix fall into different banks whatever the head dimension is.
+constexpr int mma_row_bytes(int head_dim) {
+    return mma_dim(head_dim) * 2 + 16;
+}
+
+// attn_prefill_mma: a tile of Q, one of K and one of V.
+constexpr int prefill_mma_shared_bytes(int head_dim, int tile_m, int tile_n) {
+    return (tile_m + 2 * tile_n) * mma_row_bytes(head_dim);
+}
+
+// attn_decode_mma: each warp streams tiles of K and V of its own through a ring.
+constexpr int kDecodeStages = 3;
+
+constexpr int decode_mma_ring_bytes(int head_dim, int tile_n) {
+    return kDecodeStages * 2 * tile_n * mma_row_bytes(head_dim);
+}
+
+// The accumulators of the warps meet in fp32 in the memory of the rings, followed by the maxima
+// and sums of their rows and the flag of arrive_last. Eight floats between rows keep the stores of
+// a warp in different banks.
+constexpr int decode_mma_row_floats(int head_dim) {
+    return mma_dim(head_dim) + 8;
+}
+
+constexpr int decode_mma_shared_bytes(int head_dim, int tile_m, int tile_n) {
+    const int rings = kAttentionWarps * decode_mma_ring_bytes(head_dim, tile_n);
+    const int meeting = kAttentionWarps * tile_m * (decode_mma_row_floats(head_dim) + 2) * 4 + 4;
+    return rings > meeting ? rings : meeting;
+}
+
+// The scalar kernels: the query rows of the tile as fp32, one tile of K or V as it is stored (an
+// odd number of words from row to row, so that 32 lanes reading one element of 32 rows fall into
+// different banks), and the flag of arrive_last.
+constexpr int scalar_row_bytes(int head_dim, int element_bytes) {
+    const int words = (head_dim * element_bytes + 3) / 4;
+    return (words % 2 == 0 ? words + 1 : words) * 4;
+}
+
+constexpr int scalar_shared_bytes(int head_dim, int element_bytes, int tile_m, int tile_n) {
+    return tile_m * head_dim * 4 + tile_n * scalar_row_bytes(head_dim, element_bytes) + 4;
+}
+
+}  // namespace jitney

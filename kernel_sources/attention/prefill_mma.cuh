@@ -1,0 +1,215 @@
+// attn_prefill_mma: attention of a tile of packed query rows over all keys they see, on the tensor
+// cores. Four warps, each with tile_m / 4 rows of its own; K and V tiles pass through shared
+// memory, the load of one hidden behind the product with the other. Scores never leave registers.
+// The algorithm is FlashAttention-2's (Dao 2023, arXiv:2307.08691).
+#pragma once
+
+#include "attention/masking.cuh"
+#include "attention/softmax.cuh"
+#include "attention/warp_mma.cuh"
+
+namespace jitney {
+
+template <class C>
+struct PrefillMma {
+    static constexpr int kRowBytes = mma_row_bytes(C::head_dim);
+    static constexpr int kRowBlocks = C::tile_m / (16 * kAttentionWarps);
+    static constexpr int kKeyBlocks = C::tile_n / 8;
+    static constexpr int kDimSteps = mma_dim(C::head_dim) / 16;
+    static constexpr int kDimBlocks = 2 * kDimSteps;
+    static constexpr int kWarpRows = 16 * kRowBlocks;
+    // Q stays in registers where that leaves room for the accumulators.
+    static constexpr bool kKeepQ = kDimSteps * kRowBlocks <= 8;
+
+    using T = Element<C::format>;
+    using Fragments = unsigned[kRowBlocks][4];
+
+    const AttentionParams& params;
+    int batch;
+    int kv_head;
+    int tile;  // of packed rows
+    SharedAddress q_tile;
+    SharedAddress k_tile;
+    SharedAddress v_tile;
+    int lane;
+    int warp;
+
+    JITNEY_DEVICE explicit PrefillMma(const AttentionParams& p)
+        : params(p),
+          q_tile(shared_address(shared_memory())),
+          k_tile(q_tile + C::tile_m * kRowBytes),
+          v_tile(k_tile + C::tile_n * kRowBytes),
+          lane(static_cast<int>(threadIdx.x) % 32),
+          warp(static_cast<int>(threadIdx.x) / 32) {
+        const int heads = params.batch * params.kv_heads;
+        const int block = static_cast<int>(blockIdx.x);
+        int head;
+        if constexpr (C::causal != 0) {
+            // The longest tiles of all heads first, so that the last wave is short.
+            tile = params.row_tiles - 1 - block / heads;
+            head = block % heads;
+        } else {
+            // The tiles of one head together, so that its K and V stay in the L2.
+            tile = block % params.row_tiles;
+            head = block / params.row_tiles;
+        }
+        batch = head / params.kv_heads;
+        kv_head = head - batch * params.kv_heads;
+    }
+
+    // Copies of the tile's query rows; rows past the last query are zero.
+    struct QueryRows {
+        const PrefillMma& kernel;
+        JITNEY_DEVICE const void* operator()(int row) const {
+            const AttentionParams& p = kernel.params;
+            const PackedRow packed = packed_row(p, kernel.kv_head, kernel.tile * C::tile_m + row);
+            if (!packed.valid) return nullptr;
+            return static_cast<const T*>(p.q) +
+                   offset_of(p.q_strides, kernel.batch, packed.position, packed.head);
+        }
+        JITNEY_DEVICE const void* anywhere() const { return kernel.params.q; }
+    };
+
+    JITNEY_DEVICE void load_keys(SharedAddress to, const void* tensor,
+                                 const AttentionStrides& strides, int first_key) const {
+        const long long row_bytes = strides.row * 2;
+        const char* base = static_cast<const char*>(tensor) +
+                           offset_of(strides, batch, 0, kv_head) * 2 + first_key * row_bytes;
+        load_tile<C::head_dim, C::tile_n, kAttentionThreads>(
+            to, static_cast<int>(threadIdx.x),
+            DenseRows{base, row_bytes, params.kv_len - first_key});
+        cp_async_commit();
+    }
+
+    JITNEY_DEVICE void load_q(Fragments& q, int step) const {
+#pragma unroll
+        for (int block = 0; block < kRowBlocks; ++block) {
+            const SharedAddress rows = q_tile + (warp * kWarpRows + block * 16) * kRowBytes;
+            ldmatrix_x4(q[block], lane_address_rows(rows, kRowBytes, lane) + step * 32);
+        }
+    }
+
+    JITNEY_DEVICE void run() {
+        const int first_row = tile * C::tile_m;
+        const int last_row = min(first_row + C::tile_m, params.q_len * params.group) - 1;
+        const int first_position = first_row / params.group;
+        const int keys = visible_keys<C>(params, last_row / params.group);
+        // Tiles that every row sees whole need no masking.
+        const int clear_keys = C::mask != 0 ? 0 : visible_keys<C>(params, first_position);
+
+        load_tile<C::head_dim, C::tile_m, kAttentionThreads>(q_tile, static_cast<int>(threadIdx.x),
+                                                             QueryRows{*this});
+        if (keys > 0) load_keys(k_tile, params.k, params.k_strides, 0);
+
+        float out[kRowBlocks][kDimBlocks][4] = {};
+        SoftmaxRows rows[kRowBlocks];
+        RowLimits limits[kRowBlocks][2];
+        const int lane_row = first_row + warp * kWarpRows + lane / 4;
+#pragma unroll
+        for (int block = 0; block < kRowBlocks; ++block) {
+            rows[block] = empty_rows();
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                limits[block][half] =
+                    row_limits<C>(params, batch, kv_head, lane_row + block * 16 + half * 8);
+            }
+        }
+        const SharedAddress k_lane = lane_address_columns(k_tile, kRowBytes, lane);
+        const SharedAddress v_lane = lane_address_rows(v_tile, kRowBytes, lane);
+        Fragments kept_q[kKeepQ ? kDimSteps : 1];
+
+        for (int key = 0; key < keys; key += C::tile_n) {
+            cp_async_wait<0>();
+            __syncthreads();  // K is here; nobody reads the V before it any more
+            load_keys(v_tile, params.v, params.v_strides, key);
+            if constexpr (kKeepQ) {
+                if (key == 0) {
+#pragma unroll
+                    for (int step = 0; step < kDimSteps; ++step)
+                        load_q(kept_q[step], step);
+                }
+            }
+
+            float scores[kRowBlocks][kKeyBlocks][4] = {};
+#pragma unroll
+            for (int step = 0; step < kDimSteps; ++step) {
+                if constexpr (kKeepQ) {
+                    multiply_keys<C::format, C::head_dim>(scores, kept_q[step], k_lane + step * 32);
+                } else {
+                    Fragments q;
+                    load_q(q, step);
+                    multiply_keys<C::format, C::head_dim>(scores, q, k_lane + step * 32);
+                }
+            }
+            if (key + C::tile_n > clear_keys) {
+#pragma unroll
+                for (int block = 0; block < kRowBlocks; ++block) {
+                    mask_scores<C>(scores[block], limits[block], key + 2 * (lane % 4));
+                }
+            }
+#pragma unroll
+            for (int block = 0; block < kRowBlocks; ++block) {
+                online_softmax(scores[block], out[block], rows[block], params.scale_log2);
+            }
+
+            cp_async_wait<0>();
+            __syncthreads();  // V is here; nobody reads this K any more
+            if (key + C::tile_n < keys) {
+                load_keys(k_tile, params.k, params.k_strides, key + C::tile_n);
+            }
+            multiply_values<C::format, C::head_dim>(out, scores, v_lane);
+        }
+        cp_async_wait<0>();
+        __syncthreads();  // Q has landed even where no key was seen; its memory is free now
+        write(out, rows, first_row);
+    }
+
+    // Normalises, and writes the output through shared memory, 16 bytes a store. Each warp's rows
+    // lie where its own rows of Q lay.
+    JITNEY_DEVICE void write(const float (&out)[kRowBlocks][kDimBlocks][4],
+                             SoftmaxRows (&rows)[kRowBlocks], int first_row) const {
+        char* staged = shared_memory() + warp * kWarpRows * kRowBytes;
+#pragma unroll
+        for (int block = 0; block < kRowBlocks; ++block) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int row = block * 16 + half * 8 + lane / 4;
+                const float sum = warp_sum<4>(rows[block].sum[half]);
+                const float norm = sum == 0.0f ? 0.0f : 1.0f / sum;
+                char* to = staged + row * kRowBytes + (lane % 4) * 4;
+#pragma unroll
+                for (int dim = 0; dim < kDimBlocks; ++dim) {
+                    *reinterpret_cast<unsigned*>(to + dim * 16) = T::pair(
+                        out[block][dim][2 * half] * norm, out[block][dim][2 * half + 1] * norm);
+                }
+                const PackedRow packed =
+                    packed_row(params, kv_head, first_row + warp * kWarpRows + row);
+                if (params.lse != nullptr && packed.valid && lane % 4 == 0) {
+                    params.lse[offset_of(params.lse_strides, batch, packed.position, packed.head)] =
+                        row_lse(log2_shift(rows[block].maximum[half], params.scale_log2), sum);
+                }
+            }
+        }
+        __syncwarp();
+        constexpr int chunks = C::head_dim / 8;
+        for (int i = lane; i < kWarpRows * chunks; i += 32) {
+            const int row = i / chunks;
+            const int chunk = i - row * chunks;
+            const PackedRow packed =
+                packed_row(params, kv_head, first_row + warp * kWarpRows + row);
+            if (!packed.valid) continue;
+            T* to = static_cast<T*>(params.out) +
+                    offset_of(params.out_strides, batch, packed.position, packed.head);
+            *reinterpret_cast<uint4*>(to + chunk * 8) =
+                *reinterpret_cast<const uint4*>(staged + row * kRowBytes + chunk * 16);
+        }
+    }
+};
+
+template <class C>
+__global__ void __launch_bounds__(kAttentionThreads)
+    attn_prefill_mma(const __grid_constant__ AttentionParams params) {
+    PrefillMma<C>(params).run();
+}
+
+}  // namespace jitney

@@ -1,0 +1,160 @@
+// Attention without tensor cores, for every format, head dimension and GPU: a warp owns
+// tile_m / 4 query rows; for the scores a lane owns a key, for the output a lane owns every 32nd
+// element of the head. K and V share one tile of shared memory.
+#pragma once
+
+#include "attention/layout.h"
+#include "attention/masking.cuh"
+#include "attention/split.cuh"
+
+namespace jitney {
+
+template <class C>
+struct ScalarTile {
+    static_assert(C::tile_n <= 32);
+    using T = Element<C::format>;
+    using Result = RowResult<C::head_dim>;
+    static constexpr int kRows = C::tile_m / kAttentionWarps;
+    static constexpr int kRowBytes = scalar_row_bytes(C::head_dim, sizeof(T));
+
+    const AttentionParams& params;
+    int batch;
+    int kv_head;
+    int first_row;  // of the block's packed rows
+    int lane;
+    int warp;
+    float* queries;  // [tile_m, head_dim], scaled to units of log2
+    char* tile;      // [tile_n] rows of K or V
+
+    JITNEY_DEVICE ScalarTile(const AttentionParams& p, int batch_index, int kv_head_index,
+                             int first_packed_row)
+        : params(p),
+          batch(batch_index),
+          kv_head(kv_head_index),
+          first_row(first_packed_row),
+          lane(static_cast<int>(threadIdx.x) % 32),
+          warp(static_cast<int>(threadIdx.x) / 32),
+          queries(reinterpret_cast<float*>(shared_memory())),
+          tile(shared_memory() + C::tile_m * C::head_dim * 4) {}
+
+    // The word of shared memory behind everything else.
+    JITNEY_DEVICE unsigned* flag() const {
+        return reinterpret_cast<unsigned*>(tile + C::tile_n * kRowBytes);
+    }
+
+    JITNEY_DEVICE static T* row_of(char* rows, int row) {
+        return reinterpret_cast<T*>(rows + row * kRowBytes);
+    }
+
+    // Keys past `end` become zero and are not read.
+    JITNEY_DEVICE void load(const void* tensor, const AttentionStrides& strides, int key,
+                            int end) const {
+        const T* base = static_cast<const T*>(tensor) + offset_of(strides, batch, 0, kv_head);
+        for (int i = static_cast<int>(threadIdx.x); i < C::tile_n * C::head_dim;
+             i += kAttentionThreads) {
+            const int row = i / C::head_dim;
+            const int dim = i - row * C::head_dim;
+            row_of(tile, row)[dim] =
+                key + row < end ? base[(key + row) * strides.row + dim] : T::from(0.0f);
+        }
+    }
+
+    JITNEY_DEVICE void load_queries() const {
+        for (int i = static_cast<int>(threadIdx.x); i < C::tile_m * C::head_dim;
+             i += kAttentionThreads) {
+            const int row = i / C::head_dim;
+            const int dim = i - row * C::head_dim;
+            const PackedRow packed = packed_row(params, kv_head, first_row + row);
+            float value = 0.0f;
+            if (packed.valid) {
+                value =
+                    static_cast<const T*>(
+                        params.q)[offset_of(params.q_strides, batch, packed.position, packed.head) +
+                                  dim]
+                        .value();
+            }
+            queries[i] = value * params.scale_log2;
+        }
+    }
+
+    // Scores of this warp's rows against this lane's key, in units of log2.
+    JITNEY_DEVICE void multiply_keys(float (&scores)[kRows]) const {
+        const T* key = row_of(tile, lane % C::tile_n);
+        const float* rows = queries + warp * kRows * C::head_dim;
+#pragma unroll
+        for (int row = 0; row < kRows; ++row)
+            scores[row] = 0.0f;
+        for (int dim = 0; dim < C::head_dim; ++dim) {
+            const float k = key[dim].value();
+#pragma unroll
+            for (int row = 0; row < kRows; ++row)
+                scores[row] += rows[row * C::head_dim + dim] * k;
+        }
+    }
+
+    JITNEY_DEVICE void multiply_values(Result (&results)[kRows],
+                                       const float (&weights)[kRows]) const {
+        for (int key = 0; key < C::tile_n; ++key) {
+            float values[Result::kValues];
+#pragma unroll
+            for (int i = 0; i < Result::kValues; ++i) {
+                const int dim = lane + 32 * i;
+                values[i] = dim < C::head_dim ? row_of(tile, key)[dim].value() : 0.0f;
+            }
+#pragma unroll
+            for (int row = 0; row < kRows; ++row) {
+                const float weight = __shfl_sync(kAllLanes, weights[row], key);
+#pragma unroll
+                for (int i = 0; i < Result::kValues; ++i) {
+                    results[row].values[i] += weight * values[i];
+                }
+            }
+        }
+    }
+
+    // Attention of this warp's rows over the keys of a range.
+    JITNEY_DEVICE void run(const KeyRange& range, Result (&results)[kRows]) const {
+        RowLimits limits[kRows];
+        float maxima[kRows];
+#pragma unroll
+        for (int row = 0; row < kRows; ++row) {
+            results[row] = {};
+            maxima[row] = -infinity();
+            limits[row] = row_limits<C>(params, batch, kv_head, first_row + warp * kRows + row);
+        }
+        load_queries();
+        for (int key = range.first; key < range.end; key += C::tile_n) {
+            __syncthreads();  // nobody reads the V before it any more
+            load(params.k, params.k_strides, key, range.end);
+            __syncthreads();
+            float scores[kRows];
+            multiply_keys(scores);
+            __syncthreads();  // nobody reads this K any more
+            load(params.v, params.v_strides, key, range.end);
+#pragma unroll
+            for (int row = 0; row < kRows; ++row) {
+                const int my_key = key + lane;
+                const bool counts =
+                    lane < C::tile_n && my_key < range.end && keeps<C>(limits[row], my_key);
+                const float score = counts ? scores[row] : -infinity();
+                const float maximum = fmaxf(maxima[row], warp_max(score));
+                const float shift = maximum == -infinity() ? 0.0f : maximum;
+                const float rescale = exp2_fast(maxima[row] - shift);
+                maxima[row] = maximum;
+                scores[row] = exp2_fast(score - shift);
+                results[row].maximum = shift;
+                results[row].sum = results[row].sum * rescale + scores[row];
+#pragma unroll
+                for (int i = 0; i < Result::kValues; ++i)
+                    results[row].values[i] *= rescale;
+            }
+            __syncthreads();
+            multiply_values(results, scores);
+        }
+#pragma unroll
+        for (int row = 0; row < kRows; ++row)
+            results[row].sum = warp_sum(results[row].sum);
+    }
+};
+
+}  // namespace jitney

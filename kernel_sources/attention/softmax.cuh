@@ -1,0 +1,65 @@
+// Online softmax on the fragments of an mma: a lane holds two rows of a 16-row block, row = l / 4
+// and row + 8, and of each the columns 2 * (l % 4) and the next of every 8.
+#pragma once
+
+#include "common/numeric.cuh"
+#include "common/warp.cuh"
+
+namespace jitney {
+
+// The running state of the two rows of a lane.
+struct SoftmaxRows {
+    float maximum[2];  // of the raw scores, the same in the four lanes of a row
+    float sum[2];      // of this lane's columns only, until finish()
+};
+
+JITNEY_DEVICE SoftmaxRows empty_rows() {
+    return {{-infinity(), -infinity()}, {0.0f, 0.0f}};
+}
+
+// The scores' maximum in units of log2, or 0 where nothing was seen: subtracting it is then
+// harmless, where -inf - (-inf) would not be.
+JITNEY_DEVICE float log2_shift(float maximum, float scale_log2) {
+    return maximum == -infinity() ? 0.0f : maximum * scale_log2;
+}
+
+// Replaces the scores by 2^(scale_log2 * (score - maximum)), adds them to the row sums, and
+// scales the accumulators to the new maxima.
+template <int key_blocks, int dim_blocks>
+JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[dim_blocks][4],
+                                  SoftmaxRows& rows, float scale_log2) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        float maximum = rows.maximum[half];
+#pragma unroll
+        for (int block = 0; block < key_blocks; ++block) {
+            maximum = fmaxf(maximum, fmaxf(scores[block][2 * half], scores[block][2 * half + 1]));
+        }
+        maximum = warp_max<4>(maximum);
+        const float shift = log2_shift(maximum, scale_log2);
+        const float rescale = exp2_fast(rows.maximum[half] * scale_log2 - shift);
+        rows.maximum[half] = maximum;
+        float sum = rows.sum[half] * rescale;
+#pragma unroll
+        for (int block = 0; block < key_blocks; ++block) {
+#pragma unroll
+            for (int column = 2 * half; column < 2 * half + 2; ++column) {
+                scores[block][column] = exp2_fast(scores[block][column] * scale_log2 - shift);
+                sum += scores[block][column];
+            }
+        }
+        rows.sum[half] = sum;
+#pragma unroll
+        for (int block = 0; block < dim_blocks; ++block) {
+            out[block][2 * half] *= rescale;
+            out[block][2 * half + 1] *= rescale;
+        }
+    }
+}
+
+// Natural-log LSE of a row from its maximum (raw scores) and sum; -inf where nothing was seen.
+JITNEY_DEVICE float row_lse(float maximum_log2, float sum) {
+    return sum == 0.0f ? -infinity() : (maximum_log2 + log2_fast(sum)) * kLn2;
+}
+
+}  // namespace jitney
