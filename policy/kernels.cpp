@@ -37,6 +37,8 @@ constexpr ConstantInfo tile(int minimum, int maximum, int multiple) {
 
 constexpr ConstantInfo kKv = {.name = "kv", .kind = ConstantKind::name, .names = kKvSources};
 constexpr ConstantInfo kCausal = {.name = "causal", .kind = ConstantKind::flag};
+constexpr ConstantInfo kStages = {
+    .name = "stages", .kind = ConstantKind::integer, .minimum = 3, .maximum = 16, .multiple = 1};
 constexpr ConstantInfo kMask = {
     .name = "mask", .kind = ConstantKind::flag, .omitted_when_zero = true};
 constexpr ConstantInfo kStyle = {
@@ -44,8 +46,10 @@ constexpr ConstantInfo kStyle = {
 
 constexpr std::array kAttentionScalar = {
     head_dim(512, 1), format(kFloating), tile(4, 32, 4), kKv, kCausal, kMask};
-constexpr std::array kAttentionMma = {head_dim(256, 8), format(k16Bit), tile(16, 128, 16), kKv,
-                                      kCausal,          kMask};
+constexpr std::array kPrefillMma = {head_dim(256, 8), format(k16Bit), tile(16, 128, 16), kKv,
+                                    kCausal,          kMask};
+constexpr std::array kDecodeMma = {head_dim(256, 8), format(k16Bit), tile(16, 32, 16), kStages, kKv,
+                                   kCausal,          kMask};
 constexpr ConstantInfo kPairs = {
     .name = "pairs", .kind = ConstantKind::integer, .minimum = 1, .maximum = 8, .multiple = 1};
 constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
@@ -53,12 +57,12 @@ constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
 constexpr std::array kKernels = {
     KernelInfo{KernelId::attn_decode_scalar, "attn_decode_scalar", "attention/decode_scalar.cuh",
                kAttentionScalar, 75},
-    KernelInfo{KernelId::attn_decode_mma, "attn_decode_mma", "attention/decode_mma.cuh",
-               kAttentionMma, 80},
+    KernelInfo{KernelId::attn_decode_mma, "attn_decode_mma", "attention/decode_mma.cuh", kDecodeMma,
+               80},
     KernelInfo{KernelId::attn_prefill_scalar, "attn_prefill_scalar", "attention/prefill_scalar.cuh",
                kAttentionScalar, 75},
     KernelInfo{KernelId::attn_prefill_mma, "attn_prefill_mma", "attention/prefill_mma.cuh",
-               kAttentionMma, 80},
+               kPrefillMma, 80},
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},
 };
 

@@ -34,7 +34,7 @@ struct DecodeMma {
           lane(static_cast<int>(threadIdx.x) % 32),
           warp(static_cast<int>(threadIdx.x) / 32),
           ring(shared_address(shared_memory()) +
-               warp * decode_mma_ring_bytes(C::head_dim, C::tile_n)) {
+               warp * decode_mma_ring_bytes(C::head_dim, C::tile_n, C::stages)) {
         const int last_position = (block.first_row + block.rows - 1) / params.group;
         keys = split_range(visible_keys<C>(params, last_position), params.splits, block.split,
                            C::tile_n * kAttentionWarps);
@@ -46,8 +46,9 @@ struct DecodeMma {
         return keys.first + (i * kAttentionWarps + warp) * C::tile_n;
     }
 
-    JITNEY_DEVICE SharedAddress stage(int i) const {
-        return ring + i % kDecodeStages * 2 * kTileBytes;
+    // The ring holds K of tile 0, V of tile 0, K of tile 1, ... in turn.
+    JITNEY_DEVICE SharedAddress stage(int number) const {
+        return ring + number % C::stages * kTileBytes;
     }
 
     JITNEY_DEVICE void load_rows(SharedAddress to, const void* tensor,
@@ -58,14 +59,25 @@ struct DecodeMma {
         load_tile<C::head_dim, C::tile_n, 32>(to, lane, DenseRows{base, row_bytes, keys.end - key});
     }
 
-    // One group of copies a tile, empty past the last.
-    JITNEY_DEVICE void load(int i) const {
-        const int key = tile_key(i);
+    // One group of copies a half tile, empty past the last.
+    JITNEY_DEVICE void load(int number) const {
+        const int key = tile_key(number / 2);
         if (key < keys.end) {
-            load_rows(stage(i), params.k, params.k_strides, key);
-            load_rows(stage(i) + kTileBytes, params.v, params.v_strides, key);
+            if (number % 2 == 0) {
+                load_rows(stage(number), params.k, params.k_strides, key);
+            } else {
+                load_rows(stage(number), params.v, params.v_strides, key);
+            }
         }
         cp_async_commit();
+    }
+
+    // Waits for half tile `number`, and starts the load that takes the stage freed before it.
+    JITNEY_DEVICE SharedAddress next(int number) const {
+        cp_async_wait<C::stages - 2>();
+        __syncwarp();  // the half tile is here; no lane reads the stage that is loaded next
+        load(number + C::stages - 1);
+        return stage(number);
     }
 
     // The query rows as operand a, straight from global memory.
@@ -91,7 +103,7 @@ struct DecodeMma {
 
     JITNEY_DEVICE void run() {
 #pragma unroll
-        for (int i = 0; i < kDecodeStages - 1; ++i)
+        for (int i = 0; i < C::stages - 1; ++i)
             load(i);
         unsigned q[kDimSteps][1][4];
         load_q(q);
@@ -105,11 +117,7 @@ struct DecodeMma {
         SoftmaxRows rows = empty_rows();
 
         for (int i = 0; tile_key(i) < keys.end; ++i) {
-            cp_async_wait<kDecodeStages - 2>();
-            __syncwarp();  // the tile is here; no lane reads the stage that is loaded next
-            load(i + kDecodeStages - 1);
-            const SharedAddress k_lane = lane_address_columns(stage(i), kRowBytes, lane);
-            const SharedAddress v_lane = lane_address_rows(stage(i) + kTileBytes, kRowBytes, lane);
+            const SharedAddress k_lane = lane_address_columns(next(2 * i), kRowBytes, lane);
             float scores[1][kKeyBlocks][4] = {};
 #pragma unroll
             for (int step = 0; step < kDimSteps; ++step) {
@@ -120,6 +128,7 @@ struct DecodeMma {
                 mask_scores<C>(scores[0], limits, key + 2 * (lane % 4));
             }
             online_softmax(scores[0], out[0], rows, params.scale_log2);
+            const SharedAddress v_lane = lane_address_rows(next(2 * i + 1), kRowBytes, lane);
             multiply_values<C::format, C::head_dim>(out, scores, v_lane);
         }
         cp_async_wait<0>();

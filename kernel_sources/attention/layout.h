@@ -23,11 +23,9 @@ constexpr int prefill_mma_shared_bytes(int head_dim, int tile_m, int tile_n) {
     return (tile_m + 2 * tile_n) * mma_row_bytes(head_dim);
 }
 
-// attn_decode_mma: each warp streams tiles of K and V of its own through a ring.
-constexpr int kDecodeStages = 3;
-
-constexpr int decode_mma_ring_bytes(int head_dim, int tile_n) {
-    return kDecodeStages * 2 * tile_n * mma_row_bytes(head_dim);
+// attn_decode_mma: each warp streams tiles of K and V in turn through a ring of its own.
+constexpr int decode_mma_ring_bytes(int head_dim, int tile_n, int stages) {
+    return stages * tile_n * mma_row_bytes(head_dim);
 }
 
 // The accumulators of the warps meet in fp32 in the memory of the rings, followed by the maxima
@@ -37,8 +35,8 @@ constexpr int decode_mma_row_floats(int head_dim) {
     return mma_dim(head_dim) + 8;
 }
 
-constexpr int decode_mma_shared_bytes(int head_dim, int tile_m, int tile_n) {
-    const int rings = kAttentionWarps * decode_mma_ring_bytes(head_dim, tile_n);
+constexpr int decode_mma_shared_bytes(int head_dim, int tile_m, int tile_n, int stages) {
+    const int rings = kAttentionWarps * decode_mma_ring_bytes(head_dim, tile_n, stages);
     const int meeting = kAttentionWarps * tile_m * (decode_mma_row_floats(head_dim) + 2) * 4 + 4;
     return rings > meeting ? rings : meeting;
 }

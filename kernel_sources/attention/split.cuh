@@ -4,6 +4,7 @@
 // between launches.
 #pragma once
 
+#include "attention/layout.h"
 #include "attention/rows.cuh"
 #include "attention/softmax.cuh"
 #include "common/element.cuh"

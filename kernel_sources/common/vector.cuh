@@ -1,4 +1,5 @@
-// Several neighbouring elements as one aligned load or store.
+// Several neighbouring elements as one load or store, or as several of 16 bytes, which is also the
+// most that they are aligned to.
 #pragma once
 
 #include "common/builtins.cuh"
@@ -6,7 +7,7 @@
 namespace jitney {
 
 template <class T, int count>
-struct alignas(sizeof(T) * count) Vector {
+struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) Vector {
     T items[count];
 };
 

@@ -1,0 +1,38 @@
+// Rotary position embedding (RoFormer, arXiv:2104.09864), of q and k in one launch.
+#pragma once
+
+#include <optional>
+
+#include "jitney/tensor.hpp"
+
+namespace jitney {
+
+enum class RotaryStyle {
+    interleaved,  // pairs (2i, 2i + 1)
+    half_split,   // pairs (i, i + rotary_dim / 2)
+};
+
+struct RotaryArgs {
+    Tensor q;                     // [batch, length, heads, head_dim]: bf16, fp16 or fp32
+    std::optional<Tensor> k;      // [batch, length, kv_heads, head_dim], q's dtype
+    Tensor q_out;                 // q's shape; may be q itself (in place)
+    std::optional<Tensor> k_out;  // with k
+    Tensor cos;                   // fp32 [positions, rotary_dim / 2]
+    Tensor sin;                   // the same shape and strides
+    // int32 or int64, [batch, length] or [length]: the row of cos and sin for each token; the index
+    // along the length where it is left out. A position outside the table gives NaN.
+    std::optional<Tensor> positions;
+    RotaryStyle style = RotaryStyle::interleaved;
+    // The leading elements of each head that are rotated, twice the table's width; the rest is
+    // copied.
+};
+
+// Rotates; asynchronous on `stream` for GPU tensors, on the reference backend for host tensors.
+// Throws Error before anything is launched.
+JITNEY_API void rotary_emb(const RotaryArgs& args, Stream stream = nullptr);
+
+namespace ops {
+JITNEY_API void rotary_emb(const RotaryArgs& args, Stream stream = nullptr);
+}  // namespace ops
+
+}  // namespace jitney

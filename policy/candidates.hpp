@@ -1,0 +1,46 @@
+// An ordered list of candidates, each accepted or rejected with a reason. On the hot path a reason
+// is a code and two numbers; it becomes a sentence only where somebody reads it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "policy/kernels.hpp"
+
+namespace jitney::policy {
+
+enum class Reason : std::uint8_t {
+    accepted,
+    arch_too_old,           // a: needed, b: the device's
+    format_needs_scalar,    // tensor cores take bf16 and fp16
+    head_dim_not_multiple,  // a: head_dim, b: of
+    head_dim_too_large,     // a: head_dim, b: limit
+    not_aligned,            // 16-byte vectors are not possible
+    too_many_queries,       // a: q_len, b: limit
+    shared_memory,          // a: needed, b: the device's
+    grid_too_large,         // a: blocks, b: limit
+    not_forced,             // another kernel was asked for by name
+};
+
+struct Candidate {
+    KernelId kernel{};
+    Reason reason = Reason::accepted;
+    std::int64_t a = 0;
+    std::int64_t b = 0;
+
+    bool accepted() const noexcept { return reason == Reason::accepted; }
+};
+
+// "head_dim 100 is not a multiple of 8"; empty where the candidate was accepted.
+std::string reason_text(const Candidate& candidate);
+
+// The grid and block of a launch.
+struct Geometry {
+    std::array<unsigned, 3> grid{1, 1, 1};
+    std::array<unsigned, 3> block{1, 1, 1};
+    std::array<unsigned, 3> cluster{1, 1, 1};
+    int shared_bytes = 0;
+};
+
+}  // namespace jitney::policy

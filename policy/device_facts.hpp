@@ -1,0 +1,21 @@
+// What the policy knows of a device: plain numbers, from the driver or, where there is no GPU,
+// typical of the arch.
+#pragma once
+
+#include "policy/arch.hpp"
+
+namespace jitney::policy {
+
+struct DeviceFacts {
+    Arch arch;
+    int sm_count = 0;
+    int shared_bytes_per_block = 0;  // the most that a block may opt in to
+    int shared_bytes_per_sm = 0;
+    int registers_per_sm = 65536;
+};
+
+// A common GPU of that arch (A100 for sm_80, H100/H200 for sm_90a, ...), so that explain and the
+// catalogue work for any arch on any machine.
+DeviceFacts typical_facts(Arch arch) noexcept;
+
+}  // namespace jitney::policy
