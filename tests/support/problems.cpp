@@ -1,0 +1,109 @@
+#include "tests/support/problems.hpp"
+
+#include <array>
+#include <sstream>
+
+namespace jitney::tests {
+
+namespace {
+
+std::vector<std::int64_t> mask_shape(const AttentionShape& s) {
+    switch (s.mask) {
+        case MaskKind::keys:
+            return {s.batch, s.kv_len};
+        case MaskKind::queries:
+            return {s.batch, s.q_len, s.kv_len};
+        case MaskKind::shared_heads:
+            return {s.batch, 1, s.q_len, s.kv_len};
+        case MaskKind::heads:
+            return {s.batch, s.q_heads, s.q_len, s.kv_len};
+        case MaskKind::one_batch:
+            return {1, s.q_heads, s.q_len, s.kv_len};
+        case MaskKind::none:
+            break;
+    }
+    return {};
+}
+
+const char* name_of_mask(MaskKind kind) {
+    static constexpr std::array kNames{"none",         "keys",  "queries",
+                                       "shared heads", "heads", "one batch"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace
+
+std::string AttentionShape::text() const {
+    std::ostringstream text;
+    text << "batch " << batch << ", q_len " << q_len << ", kv_len " << kv_len << ", heads "
+         << q_heads << "/" << kv_heads << ", head_dim " << head_dim << ", dtype "
+         << static_cast<int>(dtype) << ", mask " << name_of_mask(mask)
+         << (causal ? ", causal" : "");
+    if (scale) text << ", scale " << *scale;
+    return text.str();
+}
+
+AttentionProblem::AttentionProblem(const AttentionShape& problem, Random& random,
+                                   const Layout& layout)
+    : shape(problem),
+      q(shape.dtype, {shape.batch, shape.q_len, shape.q_heads, shape.head_dim}, layout),
+      k(shape.dtype, {shape.batch, shape.kv_len, shape.kv_heads, shape.head_dim}, layout),
+      v(shape.dtype, {shape.batch, shape.kv_len, shape.kv_heads, shape.head_dim}, layout),
+      out(shape.dtype, {shape.batch, shape.q_len, shape.q_heads, shape.head_dim}, layout),
+      lse(DType::fp32, {shape.batch, shape.q_heads, shape.q_len}) {
+    q.fill_normal(random);
+    k.fill_normal(random);
+    v.fill_normal(random);
+    if (shape.mask != MaskKind::none) {
+        mask.emplace(DType::boolean, mask_shape(shape));
+        bool hidden_row = false;
+        mask->fill([&](std::int64_t i) {
+            if (i % shape.kv_len == 0) hidden_row = random.chance(0.1);
+            return !hidden_row && random.chance(0.6) ? 1.0 : 0.0;
+        });
+    }
+}
+
+reference::Attention AttentionProblem::reference_call() {
+    reference::Attention call;
+    call.q = q.view();
+    call.k = k.view();
+    call.v = v.view();
+    call.out = out.view();
+    if (mask) call.mask = mask->view();
+    call.lse = lse.view();
+    call.causal = shape.causal;
+    call.scale = shape.scale;
+    return call;
+}
+
+AttentionShape random_attention_shape(Random& random, const AttentionLimits& limits) {
+    AttentionShape shape;
+    shape.batch = random.integer(1, limits.batch);
+    // Short queries are as common as long ones.
+    shape.q_len = random.chance(0.3) ? random.integer(1, 4) : random.integer(1, limits.q_len);
+    shape.kv_len = random.integer(1, limits.kv_len);
+    shape.kv_heads = random.integer(1, limits.kv_heads);
+    shape.q_heads = shape.kv_heads * random.integer(1, limits.group);
+    shape.head_dim = random.pick<std::int64_t>(limits.head_dims);
+    shape.dtype = random.pick<DType>(limits.dtypes);
+    if (limits.masks && random.chance(0.5)) {
+        shape.mask = static_cast<MaskKind>(random.integer(1, 5));
+    }
+    shape.causal = random.chance(0.5);
+    if (random.chance(0.3)) shape.scale = random.uniform(0.05, 0.5);
+    return shape;
+}
+
+Layout random_layout(Random& random) {
+    Layout layout;
+    if (random.chance(0.5)) layout.order = kBhld.order;
+    // The padding of head_dim keeps rows of 16-bit formats aligned to 16 bytes.
+    if (random.chance(0.5)) {
+        layout.padding = {random.integer(0, 1), random.integer(0, 3), random.integer(0, 2),
+                          8 * random.integer(0, 2)};
+    }
+    return layout;
+}
+
+}  // namespace jitney::tests
