@@ -1,0 +1,240 @@
+#include "runtime/compiler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "jitney/error.hpp"
+#include "runtime/nvrtc.hpp"
+#include "runtime/sources.hpp"
+
+namespace jitney::runtime {
+namespace {
+
+constexpr const char* kUnitName = "jitney.cu";
+
+// Beside the arch; a change of these changes every key.
+constexpr const char* kStandardOption = "--std=c++20";
+
+std::string arch_option(const KernelSource& source) {
+    return "--gpu-architecture=" + source.arch;
+}
+
+// 90 of "sm_90a"; nothing where the text is no arch.
+std::optional<int> arch_number(std::string_view arch) {
+    constexpr std::string_view prefix = "sm_";
+    if (arch.substr(0, prefix.size()) != prefix) return std::nullopt;
+    int number = 0;
+    const char* last = arch.data() + arch.size();
+    const auto [end, error] = std::from_chars(arch.data() + prefix.size(), last, number);
+    if (error != std::errc() || last - end > 1) return std::nullopt;
+    return number;
+}
+
+struct Target {
+    std::string option;
+    cache::PayloadKind kind = cache::PayloadKind::cubin;
+};
+
+Target choose_target(const Nvrtc& compiler, const KernelSource& source) {
+    const std::optional<int> number = arch_number(source.arch);
+    if (!number) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("\"{}\" is no architecture such as sm_90a, in {}", source.arch,
+                                source.specialization));
+    }
+    const std::vector<int>& known = compiler.archs;
+    // An NVRTC that names no archs is asked for what is wanted.
+    if (known.empty() || std::binary_search(known.begin(), known.end(), *number)) {
+        return {arch_option(source)};
+    }
+    const auto above = std::lower_bound(known.begin(), known.end(), *number);
+    if (above == known.begin()) {
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} can't be compiled: {} is older than sm_{}, the oldest that NVRTC "
+                        "{}.{} compiles for; use an NVRTC of an earlier CUDA, by JITNEY_LIBNVRTC",
+                        source.specialization, source.arch, known.front(), compiler.version.major,
+                        compiler.version.minor));
+    }
+    return {fmt::format("--gpu-architecture=compute_{}", *(above - 1)), cache::PayloadKind::ptx};
+}
+
+class Program {
+  public:
+    Program(const Nvrtc& compiler, const KernelSource& source) : compiler_(compiler) {
+        std::vector<std::string> texts;
+        std::vector<std::string> names;
+        for (const EmbeddedSource& each :
+             included_sources(source.translation_unit, kernel_sources::embedded_sources())) {
+            names.emplace_back(each.name);
+            texts.emplace_back(each.text);
+        }
+        const std::vector<const char*> name_pointers = pointers_to(names);
+        const std::vector<const char*> text_pointers = pointers_to(texts);
+        expect(compiler_.nvrtcCreateProgram(&program_, source.translation_unit.c_str(), kUnitName,
+                                            static_cast<int>(names.size()), text_pointers.data(),
+                                            name_pointers.data()),
+               "nvrtcCreateProgram");
+    }
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+    ~Program() { compiler_.nvrtcDestroyProgram(&program_); }
+
+    static std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
+        std::vector<const char*> pointers;
+        pointers.reserve(texts.size());
+        for (const std::string& text : texts)
+            pointers.push_back(text.c_str());
+        return pointers;
+    }
+
+    void expect(nvrtcResult result, const char* what) const {
+        if (result == NVRTC_SUCCESS) return;
+        throw Error(ErrorCode::internal,
+                    fmt::format("{} returned {}", what, compiler_.nvrtcGetErrorString(result)));
+    }
+
+    void name(const std::string& function) {
+        expect(compiler_.nvrtcAddNameExpression(program_, function.c_str()),
+               "nvrtcAddNameExpression");
+    }
+
+    nvrtcResult compile(const std::vector<std::string>& options) {
+        const std::vector<const char*> pointers = pointers_to(options);
+        return compiler_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()),
+                                             pointers.data());
+    }
+
+    std::string log() const {
+        return bytes(compiler_.nvrtcGetProgramLogSize, compiler_.nvrtcGetProgramLog, true);
+    }
+
+    std::string payload(cache::PayloadKind kind) const {
+        return kind == cache::PayloadKind::ptx
+                   ? bytes(compiler_.nvrtcGetPTXSize, compiler_.nvrtcGetPTX, true)
+                   : bytes(compiler_.nvrtcGetCUBINSize, compiler_.nvrtcGetCUBIN, false);
+    }
+
+    std::string lowered_name(const std::string& function) const {
+        const char* lowered = nullptr;
+        expect(compiler_.nvrtcGetLoweredName(program_, function.c_str(), &lowered),
+               "nvrtcGetLoweredName");
+        return lowered;
+    }
+
+  private:
+    // Texts are counted with their NUL.
+    template <class Size, class Get>
+    std::string bytes(Size size_of_result, Get get, bool is_text) const {
+        std::size_t size = 0;
+        expect(size_of_result(program_, &size), "asking NVRTC for the size of a result");
+        std::string result(size, '\0');
+        if (size != 0) expect(get(program_, result.data()), "asking NVRTC for a result");
+        if (is_text) result.resize(std::min(result.find('\0'), result.size()));
+        return result;
+    }
+
+    const Nvrtc& compiler_;
+    nvrtcProgram program_ = nullptr;
+};
+
+bool lacks_builtins(nvrtcResult result, const std::string& log) {
+    return result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE ||
+           log.find("nvrtc-builtins") != std::string::npos;
+}
+
+[[noreturn]] void throw_compile_error(const Nvrtc& compiler, const KernelSource& source,
+                                      nvrtcResult result, const std::string& log) {
+    if (lacks_builtins(result, log)) {
+        throw Error(ErrorCode::no_compiler,
+                    fmt::format("{} has to be compiled, and NVRTC {} can't open "
+                                "libnvrtc-builtins.so.{}.{}, which belongs beside it: install "
+                                "both from the same CUDA, or set JITNEY_LIBNVRTC to a complete one",
+                                source.specialization, compiler.path, compiler.version.major,
+                                compiler.version.minor));
+    }
+    throw CompileError(
+        fmt::format("NVRTC {}.{} can't compile {} ({}): its log says why, and JITNEY_LIBNVRTC "
+                    "chooses another NVRTC; log: {}",
+                    compiler.version.major, compiler.version.minor, source.specialization,
+                    compiler.nvrtcGetErrorString(result), log),
+        source.specialization, log);
+}
+
+const Nvrtc& compiler_for(const KernelSource& source) {
+    try {
+        return nvrtc();
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("{} has to be compiled, and {}",
+                                              source.specialization, error.what()));
+    }
+}
+
+bool is_remark(std::string_view line) {
+    return line.substr(0, 10) == "ptxas info" || line.substr(0, 11) == "ptxas     .";
+}
+
+// The log without what ptxas says only because a report was asked for.
+std::string without_remarks(std::string_view log) {
+    std::string rest;
+    while (!log.empty()) {
+        const std::size_t end = std::min(log.find('\n'), log.size() - 1) + 1;
+        const std::string_view line = log.substr(0, end);
+        log.remove_prefix(end);
+        const bool is_advice = line.find("(C") != std::string_view::npos;
+        if (!is_remark(line) || is_advice) rest += line;
+    }
+    return rest;
+}
+
+}  // namespace
+
+CompiledKernel compile(const KernelSource& source, CompileReport* report) {
+    const auto start = std::chrono::steady_clock::now();
+    const Nvrtc& compiler = compiler_for(source);
+    const Target target = choose_target(compiler, source);
+    std::vector<std::string> options = {target.option, kStandardOption};
+    options.insert(options.end(), source.options.begin(), source.options.end());
+    if (report != nullptr) options.emplace_back("--ptxas-options=-v");
+
+    Program program(compiler, source);
+    program.name(source.function);
+    const nvrtcResult result = program.compile(options);
+    const std::string log = program.log();
+    if (result != NVRTC_SUCCESS) throw_compile_error(compiler, source, result, log);
+
+    CompiledKernel compiled;
+    compiled.entry.compiler = compiler.version.text();
+    compiled.entry.lowered_name = program.lowered_name(source.function);
+    compiled.entry.kind = target.kind;
+    compiled.entry.payload = program.payload(target.kind);
+    compiled.log = log;
+    if (report != nullptr) {
+        *report = parse_report(log, compiled.entry.lowered_name);
+        compiled.log = without_remarks(log);
+    }
+    compiled.milliseconds =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return compiled;
+}
+
+cache::Key key_of(const KernelSource& source) {
+    cache::KeyBuilder builder(source.specialization);
+    builder.source("(translation unit)", source.translation_unit);
+    builder.source("(function)", source.function);
+    for (const EmbeddedSource& each :
+         included_sources(source.translation_unit, kernel_sources::embedded_sources())) {
+        builder.source(each.name, each.text);
+    }
+    builder.option(arch_option(source)).option(kStandardOption);
+    for (const std::string& option : source.options)
+        builder.option(option);
+    return builder.finish();
+}
+
+}  // namespace jitney::runtime

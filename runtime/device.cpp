@@ -1,0 +1,144 @@
+#include "runtime/device.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "jitney/error.hpp"
+#include "runtime/driver.hpp"
+
+namespace jitney::runtime {
+namespace {
+
+constexpr int kMaxDevices = 64;
+
+// Filled one by one and never emptied. What is there is read without a lock.
+template <class Value>
+using PerDevice = std::array<std::atomic<Value>, static_cast<std::size_t>(kMaxDevices)>;
+
+PerDevice<const DeviceInfo*> infos{};
+PerDevice<CUcontext> primary_contexts{};
+std::mutex mutex;
+
+template <class Value>
+std::atomic<Value>& of(PerDevice<Value>& values, int ordinal) {
+    return values[static_cast<std::size_t>(ordinal)];
+}
+
+int attribute(CUdevice handle, CUdevice_attribute which) {
+    int value = 0;
+    check(driver().cuDeviceGetAttribute(&value, which, handle), "reading a device attribute");
+    return value;
+}
+
+DeviceInfo read_device(int ordinal) {
+    const Driver& cuda = driver();
+    CUdevice handle = 0;
+    check(cuda.cuDeviceGet(&handle, ordinal), "cuDeviceGet");
+    DeviceInfo info;
+    info.ordinal = ordinal;
+    info.handle = handle;
+    std::array<char, 256> name{};
+    check(cuda.cuDeviceGetName(name.data(), static_cast<int>(name.size()), handle),
+          "cuDeviceGetName");
+    info.name = name.data();
+    info.major = attribute(handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    info.minor = attribute(handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    info.arch = arch_of_capability(info.major, info.minor);
+    info.multiprocessors = attribute(handle, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info.shared_bytes_per_block =
+        attribute(handle, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    info.shared_bytes_per_multiprocessor =
+        attribute(handle, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    info.l2_bytes = attribute(handle, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    check(cuda.cuDeviceTotalMem(&info.memory_bytes, handle), "cuDeviceTotalMem");
+    info.clock_khz = attribute(handle, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    info.memory_pools = attribute(handle, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
+    info.driver_version = driver_status().version;
+    return info;
+}
+
+// Retained once a process, never released: whoever else holds the context is not disturbed.
+CUcontext primary_context(int ordinal) {
+    const DeviceInfo& info = device(ordinal);
+    std::atomic<CUcontext>& cached = of(primary_contexts, ordinal);
+    if (CUcontext context = cached.load(std::memory_order_acquire)) return context;
+    const std::lock_guard lock(mutex);
+    if (CUcontext context = cached.load(std::memory_order_acquire)) return context;
+    CUcontext context = nullptr;
+    check(driver().cuDevicePrimaryCtxRetain(&context, info.handle),
+          "retaining the primary context of the device");
+    cached.store(context, std::memory_order_release);
+    return context;
+}
+
+// The ordinal of a driver's handle: equal, as far as drivers go, but not by their contract.
+int ordinal_of(CUdevice handle) {
+    const int count = device_count();
+    if (handle >= 0 && handle < count && device(handle).handle == handle) return handle;
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+        if (device(ordinal).handle == handle) return ordinal;
+    }
+    throw Error(ErrorCode::no_device,
+                fmt::format("the current context is of device handle {}, which is none of the {} "
+                            "devices of this process",
+                            handle, count));
+}
+
+// The device of the current context; -1 where there is none.
+int current_ordinal() {
+    CUdevice handle = 0;
+    const CUresult result = driver().cuCtxGetDevice(&handle);
+    if (result == CUDA_ERROR_INVALID_CONTEXT) return -1;
+    check(result, "cuCtxGetDevice");
+    return ordinal_of(handle);
+}
+
+}  // namespace
+
+std::string arch_of_capability(int major, int minor) {
+    return fmt::format("sm_{}{}{}", major, minor, major == 9 && minor == 0 ? "a" : "");
+}
+
+int device_count() {
+    return driver_status().device_count;
+}
+
+const DeviceInfo& device(int ordinal) {
+    const Driver& cuda [[maybe_unused]] = driver();
+    if (ordinal < 0 || ordinal >= device_count() || ordinal >= kMaxDevices) {
+        throw Error(ErrorCode::no_device,
+                    fmt::format("there is no GPU {}: this process sees {}, numbered from 0",
+                                ordinal, device_count()));
+    }
+    std::atomic<const DeviceInfo*>& cached = of(infos, ordinal);
+    if (const DeviceInfo* info = cached.load(std::memory_order_acquire)) return *info;
+    const std::lock_guard lock(mutex);
+    if (const DeviceInfo* info = cached.load(std::memory_order_acquire)) return *info;
+    const auto* info = new DeviceInfo(read_device(ordinal));  // lives as long as the process
+    cached.store(info, std::memory_order_release);
+    return *info;
+}
+
+const DeviceInfo& current_device(int fallback) {
+    const int ordinal = current_ordinal();
+    if (ordinal >= 0) return device(ordinal);
+    const DeviceInfo& info = device(fallback);
+    check(driver().cuCtxSetCurrent(primary_context(fallback)), "cuCtxSetCurrent");
+    return info;
+}
+
+DeviceScope::DeviceScope(int ordinal) {
+    if (current_ordinal() == ordinal) return;
+    check(driver().cuCtxPushCurrent(primary_context(ordinal)), "cuCtxPushCurrent");
+    pushed_ = true;
+}
+
+DeviceScope::~DeviceScope() {
+    CUcontext previous = nullptr;
+    if (pushed_) driver().cuCtxPopCurrent(&previous);
+}
+
+}  // namespace jitney::runtime

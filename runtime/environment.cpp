@@ -1,0 +1,34 @@
+#include "runtime/environment.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "runtime/log.hpp"
+
+namespace jitney::runtime {
+namespace {
+
+bool read_jit() {
+    const std::optional<std::string> value = environment("JITNEY_JIT");
+    if (!value || *value == "on" || *value == "1") return true;
+    if (*value == "off" || *value == "0") return false;
+    log::warn(
+        fmt::format("JITNEY_JIT is \"{}\", which is neither on nor off: taken as on", *value));
+    return true;
+}
+
+}  // namespace
+
+std::optional<std::string> environment(const char* name) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+}
+
+bool jit_enabled() {
+    static const bool enabled = read_jit();
+    return enabled;
+}
+
+}  // namespace jitney::runtime

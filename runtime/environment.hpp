@@ -1,0 +1,15 @@
+// The environment variables that this room obeys, read once a process.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace jitney::runtime {
+
+// The value of a variable; nothing where it is unset or empty.
+std::optional<std::string> environment(const char* name);
+
+// JITNEY_JIT: whether kernels may be compiled while the program runs.
+bool jit_enabled();
+
+}  // namespace jitney::runtime

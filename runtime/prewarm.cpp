@@ -1,0 +1,52 @@
+#include "runtime/prewarm.hpp"
+
+#include <chrono>
+#include <exception>
+
+#include "jitney/error.hpp"
+#include "runtime/compiler.hpp"
+#include "runtime/disk_cache.hpp"
+#include "runtime/environment.hpp"
+
+namespace jitney::runtime {
+namespace {
+
+void fill_cache(const KernelSource& source, PrewarmResult& result) {
+    const cache::Key key = key_of(source);
+    const std::string preferred = preferred_compiler();
+    const cache::Outcome outcome = disk_cache().get_or_compute(key, preferred, [&source, &result] {
+        CompiledKernel compiled = compile(source);
+        result.log = std::move(compiled.log);
+        return std::move(compiled.entry);
+    });
+    result.bytes = outcome.entry->payload.size();
+    if (outcome.origin != cache::Origin::computed) {
+        result.status = PrewarmStatus::cached;
+    } else if (outcome.kept) {
+        result.status = PrewarmStatus::compiled;
+    } else {
+        result.error = source.specialization + " was compiled, and could not be kept in " +
+                       disk_cache_places() + ": see the warning, or jitney doctor";
+    }
+}
+
+}  // namespace
+
+PrewarmResult prewarm(const KernelSource& source) noexcept {
+    const auto start = std::chrono::steady_clock::now();
+    PrewarmResult result;
+    try {
+        fill_cache(source, result);
+    } catch (const CompileError& error) {
+        result.error = error.what();
+        result.log = error.log();
+    } catch (const std::exception& error) {
+        result.error = error.what();
+    }
+    const std::chrono::duration<double, std::milli> spent =
+        std::chrono::steady_clock::now() - start;
+    result.milliseconds = spent.count();
+    return result;
+}
+
+}  // namespace jitney::runtime

@@ -1,0 +1,43 @@
+// Scratch memory of a launch, kept from call to call for each stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "jitney/tensor.hpp"
+
+namespace jitney::runtime {
+
+// Memory for the kernels that are put into the stream while this object lives. Take it, launch,
+// let it go: the stream's order keeps the memory valid for the kernels, and the next taker of the
+// same stream comes after them. While one thread holds the memory of a stream, another thread that
+// wants some for the same stream gets memory of its own for that call.
+class Workspace {
+  public:
+    Workspace() = default;
+    Workspace(Workspace&& other) noexcept;
+    Workspace& operator=(Workspace&& other) noexcept;
+    ~Workspace();
+
+    // Aligned to 256 bytes; null where no bytes were asked for.
+    void* data() const noexcept { return data_; }
+    // Zero when it was first given out. A kernel that counts in it leaves zeros behind.
+    void* counters() const noexcept { return counters_; }
+
+  private:
+    friend Workspace take_workspace(Stream, std::size_t, std::size_t);
+    void release() noexcept;
+
+    void* data_ = nullptr;
+    void* counters_ = nullptr;
+    struct WorkspaceSlot* slot_ = nullptr;  // held until release, or
+    std::uint64_t owned_ = 0;               // an allocation of this call alone
+    Stream stream_ = nullptr;
+};
+
+// Of the calling thread's current context and this stream. Allocates nothing once a call of that
+// size was made on the stream before; never synchronises. While the stream is captured, the memory
+// is allocated and freed within the graph. Throws Error (out_of_memory).
+Workspace take_workspace(Stream stream, std::size_t bytes, std::size_t counter_bytes = 0);
+
+}  // namespace jitney::runtime
