@@ -22,6 +22,9 @@ std::optional<Arch> parse_arch(std::string_view text) noexcept {
     if (text.size() < 2 || text.size() > 3 || text.front() == '0') return std::nullopt;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), arch.number);
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    // The suffixes came with Hopper and with Blackwell.
+    if (arch.suffix == 'a' && arch.number < 90) return std::nullopt;
+    if (arch.suffix == 'f' && arch.number < 100) return std::nullopt;
     return arch;
 }
 

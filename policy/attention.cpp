@@ -1,6 +1,7 @@
 #include "policy/attention.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernel_sources/attention/layout.h"
 #include "kernel_sources/common/constants.h"
@@ -8,7 +9,9 @@
 namespace jitney::policy {
 namespace {
 
-constexpr std::int64_t kMaxGrid = 0x7fffffff;
+// The kernels count packed rows and keys in 32 bits, and look a few tiles past the last.
+constexpr std::int64_t kMaxRows = 0x7fff0000;
+constexpr std::int64_t kMaxKeys = 0x7fff0000;
 constexpr int kMaxDecodeQueries = 64;
 constexpr int kDecodeTileM = 16;
 
@@ -19,6 +22,12 @@ struct Tile {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
+}
+
+// Of two counts; what would not fit into 64 bits stays above every limit.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    return b != 0 && a > most / b ? most : a * b;
 }
 
 int element_bytes(int format) {
@@ -46,7 +55,7 @@ bool is_mma(KernelId kernel) {
 // accumulators of two blocks would not fit into the registers.
 Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const bool wide =
-        p.head_dim <= 128 && ceil_div(rows_a_head(p), 128) * heads(p) >= facts.sm_count;
+        p.head_dim <= 128 && product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
     return {wide ? 128 : 64, 64};
 }
 
@@ -123,6 +132,7 @@ int choose_splits(const AttentionProblem& p, const Spec& spec, std::int64_t tile
     const int keys_a_tile =
         value_of(spec, "tile_n") * (spec.kernel == KernelId::attn_decode_mma ? kAttentionWarps : 1);
     const std::int64_t key_tiles = ceil_div(p.kv_len, keys_a_tile);
+    if (key_tiles == 0 || tiles == 0) return 1;
     const std::int64_t slots =
         static_cast<std::int64_t>(facts.sm_count) * blocks_an_sm(spec, facts);
     std::int64_t best = 1;
@@ -163,6 +173,9 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (facts.arch.number < minimum) {
         return reject(Reason::arch_too_old, minimum, facts.arch.number);
     }
+    if (!takes_format(info(KernelId::attn_prefill_scalar), p.format)) {
+        return reject(Reason::format_unknown, p.format);
+    }
     const int limit = is_mma(kernel) ? 256 : 512;
     if (is_mma(kernel)) {
         if (p.format == kFp32) return reject(Reason::format_needs_scalar);
@@ -177,7 +190,9 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (shared > facts.shared_bytes_per_block) {
         return reject(Reason::shared_memory, shared, facts.shared_bytes_per_block);
     }
-    const std::int64_t blocks = row_tiles_of(p, tile_of(kernel, p, facts).m) * heads(p);
+    if (rows_a_head(p) > kMaxRows) return reject(Reason::too_many_rows, rows_a_head(p), kMaxRows);
+    if (p.kv_len > kMaxKeys) return reject(Reason::too_many_keys, p.kv_len, kMaxKeys);
+    const std::int64_t blocks = product(row_tiles_of(p, tile_of(kernel, p, facts).m), heads(p));
     if (blocks > kMaxGrid) return reject(Reason::grid_too_large, blocks, kMaxGrid);
     return Candidate{kernel};
 }
@@ -247,22 +262,27 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
 std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts) {
     std::vector<Spec> specs;
     AttentionProblem problem = shape;
+    DeviceFacts device = facts;
     const auto add = [&](int batch, int q_len) {
         problem.batch = batch;
         problem.q_len = q_len;
         problem.kv_len = 4096;
-        const std::optional<AttentionChoice> choice = choose_attention(problem, facts);
+        const std::optional<AttentionChoice> choice = choose_attention(problem, device);
         if (choice && std::find(specs.begin(), specs.end(), choice->spec) == specs.end()) {
             specs.push_back(choice->spec);
         }
     };
     // The choice depends on q_len below the decode limit, and above only on how many tiles there
-    // are in all: a lone request, and more than any GPU has SMs.
-    for (const int batch : {1, 4096}) {
-        for (int q_len = 1; q_len <= kMaxDecodeQueries + 1; ++q_len)
-            add(batch, q_len);
-        for (const int q_len : {256, 65536})
-            add(batch, q_len);
+    // are in all: a lone request, and more than any GPU has SMs. GPUs of one arch differ in their
+    // SMs, and what is compiled here may run on any of them: hence the smallest and the largest.
+    for (const int sm_count : {1, facts.sm_count, 1 << 20}) {
+        device.sm_count = sm_count;
+        for (const int batch : {1, 4096}) {
+            for (int q_len = 1; q_len <= kMaxDecodeQueries + 1; ++q_len)
+                add(batch, q_len);
+            for (const int q_len : {256, 65536})
+                add(batch, q_len);
+        }
     }
     return specs;
 }

@@ -12,7 +12,8 @@
 
 namespace jitney::policy {
 
-// A problem as far as the choice depends on it.
+// A problem as far as the choice depends on it. Counts are positive, lengths may be zero, and
+// kv_heads divides q_heads: the caller has checked.
 struct AttentionProblem {
     int format = 0;  // a jitney::Format
     int batch = 0;
@@ -60,8 +61,9 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
                                                 const DeviceFacts& facts,
                                                 std::optional<KernelId> forced = {});
 
-// Every specialization that attention of such a shape can ask for while batch, lengths and
-// alignment vary: what prewarm compiles so that serving compiles nothing.
+// Every specialization that attention of such a shape can ask for while batch and lengths vary, on
+// any GPU of that arch: what prewarm compiles so that serving compiles nothing. Mask, causality and
+// alignment are part of the shape.
 std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts);
 
 // Dynamic shared memory of one block of an attention specialization.

@@ -3,6 +3,21 @@
 #include <fmt/format.h>
 
 namespace jitney::policy {
+namespace {
+
+// "takes fp32, fp16, bf16, not e4m3"
+std::string format_text(const KernelInfo& kernel, std::int64_t format) {
+    for (const ConstantInfo& constant : kernel.constants) {
+        if (constant.name != "format") continue;
+        const bool named = format >= 0 && format < std::ssize(constant.names);
+        return fmt::format("takes {}, not {}", allowed_names(constant),
+                           named ? constant.names[static_cast<std::size_t>(format)]
+                                 : std::string_view("other types"));
+    }
+    return "takes no format";
+}
+
+}  // namespace
 
 std::string reason_text(const Candidate& c) {
     switch (c.reason) {
@@ -26,6 +41,14 @@ std::string reason_text(const Candidate& c) {
             return fmt::format("needs {} blocks, a grid has at most {}", c.a, c.b);
         case Reason::not_forced:
             return "another kernel was asked for by name";
+        case Reason::format_unknown:
+            return format_text(info(c.kernel), c.a);
+        case Reason::too_many_rows:
+            return fmt::format("q_len times the queries of a KV head is {}, above {}", c.a, c.b);
+        case Reason::too_many_keys:
+            return fmt::format("kv_len {} is above {}", c.a, c.b);
+        case Reason::token_too_large:
+            return fmt::format("heads times head_dim is {}, above {}", c.a, c.b);
     }
     return "unknown reason";
 }

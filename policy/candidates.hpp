@@ -21,6 +21,10 @@ enum class Reason : std::uint8_t {
     shared_memory,          // a: needed, b: the device's
     grid_too_large,         // a: blocks, b: limit
     not_forced,             // another kernel was asked for by name
+    format_unknown,         // a: a format that no constant of the kernel names
+    too_many_rows,          // a: q_len * group, b: limit
+    too_many_keys,          // a: kv_len, b: limit
+    token_too_large,        // a: elements a token, b: limit
 };
 
 struct Candidate {
@@ -34,6 +38,9 @@ struct Candidate {
 
 // "head_dim 100 is not a multiple of 8"; empty where the candidate was accepted.
 std::string reason_text(const Candidate& candidate);
+
+// Blocks along x.
+inline constexpr std::int64_t kMaxGrid = 0x7fffffff;
 
 // The grid and block of a launch.
 struct Geometry {

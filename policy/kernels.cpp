@@ -15,11 +15,8 @@ constexpr std::uint32_t k16Bit = 1u << kFp16 | 1u << kBf16;
 constexpr std::uint32_t kFloating = 1u << kFp32 | k16Bit;
 
 constexpr ConstantInfo head_dim(int maximum, int multiple) {
-    return {.name = "head_dim",
-            .kind = ConstantKind::integer,
-            .minimum = multiple,
-            .maximum = maximum,
-            .multiple = multiple};
+    return {
+        .name = "head_dim", .kind = ConstantKind::integer, .range = {multiple, maximum, multiple}};
 }
 
 constexpr ConstantInfo format(std::uint32_t allowed) {
@@ -27,31 +24,27 @@ constexpr ConstantInfo format(std::uint32_t allowed) {
         .name = "format", .kind = ConstantKind::name, .names = kFormats, .allowed_names = allowed};
 }
 
-constexpr ConstantInfo tile(int minimum, int maximum, int multiple) {
-    return {.name = "tile",
-            .kind = ConstantKind::tile,
-            .minimum = minimum,
-            .maximum = maximum,
-            .multiple = multiple};
+constexpr ConstantInfo tile(Range m, Range n) {
+    return {.name = "tile", .kind = ConstantKind::tile, .range = m, .range_n = n};
 }
 
 constexpr ConstantInfo kKv = {.name = "kv", .kind = ConstantKind::name, .names = kKvSources};
 constexpr ConstantInfo kCausal = {.name = "causal", .kind = ConstantKind::flag};
 constexpr ConstantInfo kStages = {
-    .name = "stages", .kind = ConstantKind::integer, .minimum = 3, .maximum = 16, .multiple = 1};
+    .name = "stages", .kind = ConstantKind::integer, .range = {3, 16}};
 constexpr ConstantInfo kMask = {
     .name = "mask", .kind = ConstantKind::flag, .omitted_when_zero = true};
 constexpr ConstantInfo kStyle = {
     .name = "style", .kind = ConstantKind::name, .names = kRotaryStyles};
 
 constexpr std::array kAttentionScalar = {
-    head_dim(512, 1), format(kFloating), tile(4, 32, 4), kKv, kCausal, kMask};
-constexpr std::array kPrefillMma = {head_dim(256, 8), format(k16Bit), tile(16, 128, 16), kKv,
-                                    kCausal,          kMask};
-constexpr std::array kDecodeMma = {head_dim(256, 8), format(k16Bit), tile(16, 32, 16), kStages, kKv,
-                                   kCausal,          kMask};
+    head_dim(512, 1), format(kFloating), tile({4, 32, 4}, {4, 32, 4}), kKv, kCausal, kMask};
+constexpr std::array kPrefillMma = {
+    head_dim(256, 8), format(k16Bit), tile({64, 128, 64}, {16, 128, 16}), kKv, kCausal, kMask};
+constexpr std::array kDecodeMma = {
+    head_dim(256, 8), format(k16Bit), tile({16, 16}, {16, 64, 16}), kStages, kKv, kCausal, kMask};
 constexpr ConstantInfo kPairs = {
-    .name = "pairs", .kind = ConstantKind::integer, .minimum = 1, .maximum = 8, .multiple = 1};
+    .name = "pairs", .kind = ConstantKind::integer, .range = {1, 8, 1, true}};
 constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
 
 constexpr std::array kKernels = {
@@ -81,6 +74,25 @@ const KernelInfo* find_kernel(std::string_view name) noexcept {
         if (kernel.name == name) return &kernel;
     }
     return nullptr;
+}
+
+std::string allowed_names(const ConstantInfo& constant) {
+    std::string list;
+    for (std::size_t i = 0; i < constant.names.size(); ++i) {
+        if (!constant.allows_name(i)) continue;
+        if (!list.empty()) list += ", ";
+        list += constant.names[i];
+    }
+    return list;
+}
+
+bool takes_format(const KernelInfo& kernel, int format) noexcept {
+    for (const ConstantInfo& constant : kernel.constants) {
+        if (constant.name == "format") {
+            return format >= 0 && constant.allows_name(static_cast<std::size_t>(format));
+        }
+    }
+    return false;
 }
 
 }  // namespace jitney::policy

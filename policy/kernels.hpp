@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "policy/arch.hpp"
@@ -26,15 +27,31 @@ enum class ConstantKind : std::uint8_t {
     flag,     // 0 or 1
 };
 
+struct Range {
+    int minimum = 0;
+    int maximum = 0;
+    int multiple = 1;
+    bool power_of_two = false;
+
+    bool holds(int value) const noexcept {
+        return value >= minimum && value <= maximum && value % multiple == 0 &&
+               (!power_of_two || (value & (value - 1)) == 0);
+    }
+};
+
+// Every combination of values that the constants of a kernel allow compiles.
 struct ConstantInfo {
     std::string_view name;
     ConstantKind kind;
-    int minimum = 0;  // of an integer, or of both sides of a tile
-    int maximum = 0;
-    int multiple = 1;
+    Range range = {};    // of an integer, or of the first side of a tile
+    Range range_n = {};  // of the second side
     std::span<const std::string_view> names = {};
     std::uint32_t allowed_names = ~0u;  // bit i: names[i] may be used
     bool omitted_when_zero = false;     // an option that is off is not spelled out
+
+    bool allows_name(std::size_t i) const noexcept {
+        return i < names.size() && (allowed_names >> i & 1) != 0;
+    }
 };
 
 struct KernelInfo {
@@ -48,5 +65,10 @@ struct KernelInfo {
 std::span<const KernelInfo> kernels() noexcept;
 const KernelInfo& info(KernelId id) noexcept;
 const KernelInfo* find_kernel(std::string_view name) noexcept;
+
+// "fp16, bf16"
+std::string allowed_names(const ConstantInfo& constant);
+// Whether the kernel has code for that format (a jitney::Format).
+bool takes_format(const KernelInfo& kernel, int format) noexcept;
 
 }  // namespace jitney::policy

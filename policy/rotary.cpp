@@ -8,6 +8,13 @@
 namespace jitney::policy {
 namespace {
 
+// The kernel counts the elements of a token in 32 bits, and looks a block past the last.
+constexpr std::int64_t kMaxToken = 0x7fff0000;
+
+std::int64_t elements_a_token(const RotaryProblem& p) {
+    return static_cast<std::int64_t>(p.heads) * p.head_dim;
+}
+
 // 16-byte accesses to x in either style, or single pairs where something is in the way.
 int pairs_of(const RotaryProblem& p) {
     const int bytes = p.format == kFp32 ? 4 : 2;
@@ -16,6 +23,20 @@ int pairs_of(const RotaryProblem& p) {
     const bool fits = pairs_a_head % pairs == 0 &&
                       (p.in_place || (p.head_dim - p.rotary_dim) % rotary_copy_width(pairs) == 0);
     return fits && p.aligned ? pairs : 1;
+}
+
+int items_of(const RotaryProblem& p, int pairs) {
+    const int written = p.in_place ? p.rotary_dim : p.head_dim;
+    return p.heads * rotary_items(written, p.rotary_dim, pairs);
+}
+
+// Small tokens share a block, so that its threads have work.
+int tokens_a_block(int items) {
+    return std::max(1, kRotaryThreads / std::max(items, 1));
+}
+
+std::int64_t blocks_of(const RotaryProblem& p, int tokens_a_block) {
+    return p.tokens / tokens_a_block + (p.tokens % tokens_a_block != 0 ? 1 : 0);
 }
 
 }  // namespace
@@ -29,22 +50,31 @@ RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& fact
     choice.spec.values = {static_cast<std::int16_t>(problem.format),
                           static_cast<std::int16_t>(problem.style),
                           static_cast<std::int16_t>(choice.pairs)};
-    const int written = problem.in_place ? problem.rotary_dim : problem.head_dim;
-    choice.items = problem.heads * rotary_items(written, problem.rotary_dim, choice.pairs);
-    // Small tokens share a block, so that its threads have work.
-    choice.tokens_a_block = std::max(1, kRotaryThreads / std::max(choice.items, 1));
-    choice.geometry.grid[0] =
-        static_cast<unsigned>((problem.tokens + choice.tokens_a_block - 1) / choice.tokens_a_block);
+    choice.items = items_of(problem, choice.pairs);
+    choice.tokens_a_block = tokens_a_block(choice.items);
+    choice.geometry.grid[0] = static_cast<unsigned>(blocks_of(problem, choice.tokens_a_block));
     choice.geometry.block[0] = kRotaryThreads;
     return choice;
 }
 
-Candidate rank_rotary(const RotaryProblem&, const DeviceFacts& facts) {
-    const int minimum = info(KernelId::rotary_emb).minimum_arch;
-    if (facts.arch.number < minimum) {
-        return {KernelId::rotary_emb, Reason::arch_too_old, minimum, facts.arch.number};
+Candidate rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts) {
+    const KernelInfo& kernel = info(KernelId::rotary_emb);
+    const auto reject = [&kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
+        return Candidate{kernel.id, reason, a, b};
+    };
+    if (facts.arch.number < kernel.minimum_arch) {
+        return reject(Reason::arch_too_old, kernel.minimum_arch, facts.arch.number);
     }
-    return {KernelId::rotary_emb};
+    if (!takes_format(kernel, problem.format)) {
+        return reject(Reason::format_unknown, problem.format);
+    }
+    if (elements_a_token(problem) > kMaxToken) {
+        return reject(Reason::token_too_large, elements_a_token(problem), kMaxToken);
+    }
+    const std::int64_t blocks =
+        blocks_of(problem, tokens_a_block(items_of(problem, pairs_of(problem))));
+    if (blocks > kMaxGrid) return reject(Reason::grid_too_large, blocks, kMaxGrid);
+    return Candidate{kernel.id};
 }
 
 std::vector<Spec> rotary_catalogue(const RotaryProblem& shape, const DeviceFacts& facts) {

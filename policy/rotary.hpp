@@ -28,6 +28,7 @@ struct RotaryChoice {
     int tokens_a_block = 1;
 };
 
+// For a problem that rank_rotary accepts.
 RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& facts);
 
 // The one candidate, with its reason.

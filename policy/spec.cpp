@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -14,49 +15,82 @@ int width(const ConstantInfo& constant) {
     return constant.kind == ConstantKind::tile ? 2 : 1;
 }
 
+// A piece of a text that may come from anywhere, fit for a sentence: on one line, printable, short.
+std::string shown(std::string_view text, std::size_t limit = 64) {
+    std::string result;
+    for (const char c : text.substr(0, limit)) {
+        if (c >= ' ' && c <= '~') {
+            result += c;
+        } else {
+            result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        }
+    }
+    if (text.size() > limit) result += fmt::format("... ({} characters)", text.size());
+    return result;
+}
+
 [[noreturn]] void reject(std::string_view text, const std::string& why) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is not a specialization: {}", text, why));
+                fmt::format("'{}' is not a specialization: {}", shown(text, 200), why));
 }
 
-std::string allowed_names(const ConstantInfo& constant) {
-    std::string list;
-    for (std::size_t i = 0; i < constant.names.size(); ++i) {
-        if ((constant.allowed_names >> i & 1) == 0) continue;
-        if (!list.empty()) list += ", ";
-        list += constant.names[i];
-    }
-    return list;
-}
-
+// Nothing where the text is not the one that the number prints as, or does not fit.
 std::optional<int> parse_number(std::string_view text) {
     int number = 0;
-    const bool canonical = !text.empty() && (text == "0" || text.front() != '0');
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (!canonical || error != std::errc() || end != text.data() + text.size() || number < 0) {
-        return std::nullopt;
-    }
+    const bool digits = !text.empty() && text.front() != '-';
+    const bool canonical = text == "0" || (digits && text.front() != '0');
+    if (!canonical || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return number;
 }
 
+std::optional<int> parse_within(const Range& range, std::string_view text) {
+    const std::optional<int> number = parse_number(text);
+    return number && range.holds(*number) ? number : std::nullopt;
+}
+
+// "a multiple of 8 from 8 to 256"
+std::string range_text(const Range& range) {
+    if (range.minimum == range.maximum) return fmt::format("{}", range.minimum);
+    const std::string from_to = fmt::format("from {} to {}", range.minimum, range.maximum);
+    if (range.power_of_two) return "a power of two " + from_to;
+    if (range.multiple == 1) return "a number " + from_to;
+    return fmt::format("a multiple of {} {}", range.multiple, from_to);
+}
+
 int parse_integer(const ConstantInfo& constant, std::string_view value, std::string_view text) {
-    const std::optional<int> number = parse_number(value);
-    if (!number || *number < constant.minimum || *number > constant.maximum ||
-        *number % constant.multiple != 0) {
-        reject(text, fmt::format("{}={} must be a multiple of {} from {} to {}", constant.name,
-                                 value, constant.multiple, constant.minimum, constant.maximum));
+    const std::optional<int> number = parse_within(constant.range, value);
+    if (!number) {
+        reject(text, fmt::format("{}={} must be {}", constant.name, shown(value),
+                                 range_text(constant.range)));
     }
     return *number;
 }
 
+// Writes both sides.
+void parse_tile(const ConstantInfo& constant, std::string_view value, std::string_view text,
+                std::int16_t* values) {
+    const std::size_t cross = std::min(value.find('x'), value.size());
+    const std::optional<int> m = parse_within(constant.range, value.substr(0, cross));
+    const std::optional<int> n =
+        parse_within(constant.range_n, value.substr(std::min(cross + 1, value.size())));
+    if (!m || !n) {
+        reject(text,
+               fmt::format("{}={} must be ROWSxKEYS, rows {} and keys {}", constant.name,
+                           shown(value), range_text(constant.range), range_text(constant.range_n)));
+    }
+    values[0] = static_cast<std::int16_t>(*m);
+    values[1] = static_cast<std::int16_t>(*n);
+}
+
 int parse_name(const ConstantInfo& constant, std::string_view value, std::string_view text) {
     for (std::size_t i = 0; i < constant.names.size(); ++i) {
-        if (constant.names[i] == value && (constant.allowed_names >> i & 1) != 0) {
+        if (constant.names[i] == value && constant.allows_name(i)) {
             return static_cast<int>(i);
         }
     }
-    reject(text,
-           fmt::format("{}={} must be one of {}", constant.name, value, allowed_names(constant)));
+    reject(text, fmt::format("{}={} must be one of {}", constant.name, shown(value),
+                             allowed_names(constant)));
 }
 
 // Writes the constant's one or two values.
@@ -71,22 +105,13 @@ void parse_value(const ConstantInfo& constant, std::string_view value, std::stri
             return;
         case ConstantKind::flag:
             if (value != "0" && value != "1") {
-                reject(text, fmt::format("{}={} must be 0 or 1", constant.name, value));
+                reject(text, fmt::format("{}={} must be 0 or 1", constant.name, shown(value)));
             }
             values[0] = value == "1" ? 1 : 0;
             return;
-        case ConstantKind::tile: {
-            const std::size_t cross = value.find('x');
-            if (cross == std::string_view::npos) {
-                reject(text, fmt::format("{}={} must be two numbers such as 64x64", constant.name,
-                                         value));
-            }
-            values[0] =
-                static_cast<std::int16_t>(parse_integer(constant, value.substr(0, cross), text));
-            values[1] =
-                static_cast<std::int16_t>(parse_integer(constant, value.substr(cross + 1), text));
+        case ConstantKind::tile:
+            parse_tile(constant, value, text, values);
             return;
-        }
     }
 }
 
@@ -125,14 +150,15 @@ void parse_constants(const KernelInfo& kernel, std::string_view list, std::strin
             }
             list.remove_prefix(item.size() == list.size() ? item.size() : item.size() + 1);
         } else if (!constant.omitted_when_zero) {
-            reject(text, item.empty()
-                             ? fmt::format("{}= is missing", constant.name)
-                             : fmt::format("expected {}= where '{}' stands", constant.name, item));
+            reject(text, item.empty() ? fmt::format("{}= is missing", constant.name)
+                                      : fmt::format("expected {}= where '{}' stands", constant.name,
+                                                    shown(item)));
         }
         slot += static_cast<std::size_t>(width(constant));
     }
     if (!list.empty()) {
-        reject(text, fmt::format("{} has no constant as in '{}'", kernel.name, list));
+        reject(text,
+               fmt::format("nothing of {} can stand where '{}' stands", kernel.name, shown(list)));
     }
 }
 
@@ -148,15 +174,17 @@ Spec parse_spec(std::string_view text) {
     const std::string_view name = text.substr(0, open);
     const KernelInfo* kernel = find_kernel(name);
     if (kernel == nullptr) {
-        reject(text, fmt::format("there is no kernel '{}' (there are {})", name, kernel_names()));
+        reject(text,
+               fmt::format("there is no kernel '{}' (there are {})", shown(name), kernel_names()));
     }
     const std::optional<Arch> arch = parse_arch(text.substr(at + 1));
     if (!arch) {
-        reject(text,
-               fmt::format("'{}' is not an arch such as sm_80 or sm_90a", text.substr(at + 1)));
+        reject(text, fmt::format("'{}' is not an arch such as sm_80 or sm_90a",
+                                 shown(text.substr(at + 1))));
     }
     if (arch->number < kernel->minimum_arch) {
-        reject(text, fmt::format("{} needs sm_{} or newer", kernel->name, kernel->minimum_arch));
+        reject(text, fmt::format("{} needs sm_{} or newer, not {}", kernel->name,
+                                 kernel->minimum_arch, arch->text()));
     }
     Spec spec;
     spec.kernel = kernel->id;
