@@ -1,0 +1,50 @@
+// Files of the command, read and written with errors that say what failed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace jitney::cli {
+
+// A regular file, open for reading. Every failure is an Error(io).
+class InputFile {
+  public:
+    explicit InputFile(const std::string& path);
+    ~InputFile();
+    InputFile(const InputFile&) = delete;
+    InputFile& operator=(const InputFile&) = delete;
+
+    std::uint64_t bytes() const { return bytes_; }
+    // All of `target`, from an offset on.
+    void read_at(std::uint64_t offset, std::span<std::byte> target) const;
+
+  private:
+    std::string path_;
+    int descriptor_;
+    std::uint64_t bytes_ = 0;
+};
+
+// A file that takes the place of `path` when it is complete: until publish() it has another name in
+// the same directory, and without publish() it goes away. Every failure is an Error(io).
+class OutputFile {
+  public:
+    explicit OutputFile(const std::string& path);
+    ~OutputFile();
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    void write(std::span<const std::byte> bytes);
+    void publish();
+
+  private:
+    [[noreturn]] void fail(const char* what) const;
+
+    std::string path_;
+    std::string target_;     // path, its symbolic links followed
+    std::string temporary_;  // empty once there is none
+    int descriptor_ = -1;
+};
+
+}  // namespace jitney::cli
