@@ -1,0 +1,27 @@
+// The argument checks of every operation: the calls of both levels, explain and the command line
+// all come through here. What comes back is the problem as the policy sees it.
+#pragma once
+
+#include "api/tensor_checks.hpp"
+#include "jitney/attention.hpp"
+#include "jitney/rotary.hpp"
+#include "policy/attention.hpp"
+#include "policy/rotary.hpp"
+
+namespace jitney::checks {
+
+policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::present);
+policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
+
+// No rows: nothing to compute, and no geometry to ask the policy for.
+inline bool has_no_rows(const policy::AttentionProblem& problem) noexcept {
+    return problem.batch == 0 || problem.q_len == 0 || problem.q_heads == 0;
+}
+inline bool has_no_rows(const policy::RotaryProblem& problem) noexcept {
+    return problem.tokens == 0 || problem.heads == 0;
+}
+
+// Each tensor is rotated in place: what lies past rotary_dim is not touched.
+bool is_in_place(const RotaryArgs& args) noexcept;
+
+}  // namespace jitney::checks

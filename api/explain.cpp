@@ -1,0 +1,78 @@
+#include "jitney/explain.hpp"
+
+#include <fmt/format.h>
+
+#include "api/check.hpp"
+#include "api/decision.hpp"
+#include "api/kernel_launch.hpp"
+#include "jitney/error.hpp"
+#include "runtime/driver.hpp"
+
+namespace jitney {
+namespace {
+
+policy::DeviceFacts facts_for(std::string_view arch, const Device& device) {
+    if (!arch.empty()) {
+        const std::optional<policy::Arch> parsed = policy::parse_arch(arch);
+        if (!parsed) {
+            throw Error(
+                ErrorCode::invalid_argument,
+                fmt::format("'{}' is not an arch: give one such as sm_80, sm_89 or sm_90a", arch));
+        }
+        return policy::typical_facts(*parsed);
+    }
+    if (device.type == DeviceType::cpu || !runtime::driver_available()) {
+        throw Error(ErrorCode::no_device,
+                    "there is no GPU to explain the call for: name an arch such as sm_90a");
+    }
+    return facts_of(runtime::device(device.index));
+}
+
+ExplainedCandidate explained(const policy::Candidate& candidate) {
+    return {std::string(policy::info(candidate.kernel).name), candidate.accepted(),
+            policy::reason_text(candidate)};
+}
+
+void fill(Explanation& explanation, const policy::Spec& spec, const policy::Geometry& geometry) {
+    explanation.chosen = policy::text_of(spec);
+    explanation.grid = geometry.grid;
+    explanation.block = geometry.block;
+    explanation.shared_bytes = geometry.shared_bytes;
+}
+
+}  // namespace
+
+Explanation explain(const AttentionArgs& args, std::string_view arch) {
+    const policy::AttentionProblem problem = checks::check(args, checks::Data::absent);
+    const policy::DeviceFacts facts = facts_for(arch, args.q.device);
+    Explanation explanation;
+    explanation.arch = facts.arch.text();
+    if (checks::has_no_rows(problem)) return explanation;
+    const std::optional<policy::KernelId> kernel = named_kernel(Operation::attention);
+    for (const policy::Candidate& candidate : policy::rank_attention(problem, facts, kernel)) {
+        explanation.candidates.push_back(explained(candidate));
+    }
+    if (const auto choice = policy::choose_attention(problem, facts, kernel)) {
+        fill(explanation, choice->spec, choice->geometry);
+        explanation.splits = choice->splits;
+        explanation.workspace_bytes = choice->workspace.total();
+    }
+    return explanation;
+}
+
+Explanation explain(const RotaryArgs& args, std::string_view arch) {
+    const policy::RotaryProblem problem = checks::check(args, checks::Data::absent);
+    const policy::DeviceFacts facts = facts_for(arch, args.q.device);
+    Explanation explanation;
+    explanation.arch = facts.arch.text();
+    if (checks::has_no_rows(problem)) return explanation;
+    const policy::Candidate candidate = policy::rank_rotary(problem, facts);
+    explanation.candidates.push_back(explained(candidate));
+    if (candidate.accepted()) {
+        const policy::RotaryChoice choice = policy::choose_rotary(problem, facts);
+        fill(explanation, choice.spec, choice.geometry);
+    }
+    return explanation;
+}
+
+}  // namespace jitney

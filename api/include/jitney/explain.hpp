@@ -1,0 +1,41 @@
+// Which kernel a call would run, and why not the others: the policy's answer, without running it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jitney/attention.hpp"
+#include "jitney/rotary.hpp"
+
+namespace jitney {
+
+struct ExplainedCandidate {
+    std::string kernel;
+    bool accepted = false;
+    std::string reason;  // "head_dim 100 is not a multiple of 8"; empty where it was accepted
+};
+
+struct Explanation {
+    std::string arch;    // "sm_90a"
+    std::string chosen;  // a specialization's text; empty where nothing can run, or nothing has to
+    std::array<unsigned, 3> grid{};
+    std::array<unsigned, 3> block{};
+    int shared_bytes = 0;             // dynamic, a block
+    int splits = 1;                   // of the keys, among blocks
+    std::size_t workspace_bytes = 0;  // device memory beside the tensors
+    // In the order of preference. Empty where nothing has to be computed.
+    std::vector<ExplainedCandidate> candidates;
+};
+
+// The arguments are those of the call, and checked as there, but their pointers may be null: then
+// they count as aligned. `arch` ("sm_80", "sm_90a") stands for a common GPU of that architecture,
+// on any machine; where it is empty, it is the GPU that the tensors name. A Scope or JITNEY_FORCE
+// that names a kernel counts. Throws Error for arguments or an arch that can't be meant, and where
+// there is no such GPU.
+JITNEY_API Explanation explain(const AttentionArgs& args, std::string_view arch = {});
+JITNEY_API Explanation explain(const RotaryArgs& args, std::string_view arch = {});
+
+}  // namespace jitney

@@ -1,0 +1,100 @@
+#include "jitney/prewarm.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "api/kernel_launch.hpp"
+#include "runtime/prewarm.hpp"
+
+namespace jitney {
+namespace {
+
+PrewarmStatus status_of(runtime::PrewarmStatus status) {
+    switch (status) {
+        case runtime::PrewarmStatus::compiled:
+            return PrewarmStatus::compiled;
+        case runtime::PrewarmStatus::cached:
+            return PrewarmStatus::cached;
+        case runtime::PrewarmStatus::failed:
+            break;
+    }
+    return PrewarmStatus::failed;
+}
+
+PrewarmEntry prewarm_one(const policy::Spec& spec) {
+    PrewarmEntry entry;
+    const runtime::KernelSource source = source_of(spec);
+    runtime::PrewarmResult result = runtime::prewarm(source);
+    entry.spec = source.specialization;
+    entry.status = status_of(result.status);
+    entry.milliseconds = result.milliseconds;
+    entry.bytes = result.bytes;
+    entry.error = std::move(result.error);
+    return entry;
+}
+
+// The work of one call, taken by several threads an entry at a time.
+class Prewarm {
+  public:
+    Prewarm(std::vector<policy::Spec> specs, const PrewarmOptions& options)
+        : specs_(std::move(specs)), options_(options), entries_(specs_.size()) {}
+
+    std::vector<PrewarmEntry> run() {
+        std::vector<std::jthread> others;
+        const std::size_t threads = thread_count();
+        for (std::size_t i = 1; i < threads; ++i)
+            others.emplace_back([this] { work(); });
+        work();
+        others.clear();  // joins
+        if (failure_) std::rethrow_exception(failure_);
+        return std::move(entries_);
+    }
+
+  private:
+    std::size_t thread_count() const {
+        const auto cores = static_cast<std::size_t>(std::thread::hardware_concurrency());
+        const std::size_t wanted =
+            options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs) : std::max<std::size_t>(cores, 1);
+        return std::min(wanted, specs_.size());
+    }
+
+    // An exception can only be the caller's, of `progress`: the others then stop early.
+    void work() noexcept {
+        try {
+            for (std::size_t at = next_++; at < specs_.size(); at = next_++) {
+                entries_[at] = prewarm_one(specs_[at]);
+                const std::lock_guard lock(mutex_);
+                ++done_;
+                if (options_.progress) options_.progress(entries_[at], done_, specs_.size());
+            }
+        } catch (...) {
+            next_ = specs_.size();
+            const std::lock_guard lock(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+        }
+    }
+
+    const std::vector<policy::Spec> specs_;
+    const PrewarmOptions& options_;
+    std::vector<PrewarmEntry> entries_;
+    std::atomic<std::size_t> next_{0};
+    std::mutex mutex_;
+    std::size_t done_ = 0;
+    std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
+                                  const PrewarmOptions& options) {
+    std::vector<policy::Spec> parsed;
+    parsed.reserve(specs.size());
+    for (const std::string& text : specs)
+        parsed.push_back(policy::parse_spec(text));
+    return Prewarm(std::move(parsed), options).run();
+}
+
+}  // namespace jitney

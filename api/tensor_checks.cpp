@@ -1,0 +1,145 @@
+#include "api/tensor_checks.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "api/refuse.hpp"
+
+namespace jitney::checks {
+namespace {
+
+std::size_t index(int dim) {
+    return static_cast<std::size_t>(dim);
+}
+
+std::span<const std::int64_t> dims_of(const std::array<std::int64_t, Tensor::max_dims>& values,
+                                      int ndim) {
+    return {values.data(), index(std::clamp(ndim, 0, Tensor::max_dims))};
+}
+
+std::string shape_text(const Tensor& tensor) {
+    return fmt::format("[{}]", fmt::join(dims_of(tensor.shape, tensor.ndim), ", "));
+}
+
+std::string strides_text(const Tensor& tensor) {
+    return fmt::format("[{}]", fmt::join(dims_of(tensor.strides, tensor.ndim), ", "));
+}
+
+}  // namespace
+
+std::string text_of(const Device& device) {
+    return device.type == DeviceType::cpu ? "host memory" : fmt::format("GPU {}", device.index);
+}
+
+void check_floating(const Named& named) {
+    const DType dtype = named.tensor.dtype;
+    if (dtype == DType::bf16 || dtype == DType::fp16 || dtype == DType::fp32) return;
+    refuse("{} has the dtype {}; it must be bf16, fp16 or fp32", named.name, name_of(dtype));
+}
+
+void check_dtype(const Named& named, DType dtype) {
+    if (named.tensor.dtype == dtype) return;
+    refuse("{} has the dtype {}; it must be {}", named.name, name_of(named.tensor.dtype),
+           name_of(dtype));
+}
+
+void check_same_dtype(const Named& first, const Named& other) {
+    if (first.tensor.dtype == other.tensor.dtype) return;
+    refuse("{} has the dtype {} and {} has {}; convert one of them, they must agree", first.name,
+           name_of(first.tensor.dtype), other.name, name_of(other.tensor.dtype));
+}
+
+void check_sizes(const Named& named, int ndim) {
+    const Tensor& tensor = named.tensor;
+    if (tensor.ndim != ndim) {
+        refuse("{} has {} dimensions, {}; it must have {}: {}", named.name, tensor.ndim,
+               shape_text(tensor), ndim, named.dims);
+    }
+    constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
+    for (int i = 0; i < ndim; ++i) {
+        const std::int64_t size = tensor.shape[index(i)];
+        if (size < 0 || size > limit) {
+            refuse("{} has the shape {}, whose size {} is not from 0 to {}: split the call",
+                   named.name, shape_text(tensor), size, limit);
+        }
+    }
+}
+
+void check_shape(const Named& named, std::initializer_list<std::int64_t> shape) {
+    const Tensor& tensor = named.tensor;
+    if (tensor.ndim == static_cast<int>(shape.size()) &&
+        std::equal(shape.begin(), shape.end(), tensor.shape.begin())) {
+        return;
+    }
+    refuse("{} has the shape {}; it must be [{}], which is {}", named.name, shape_text(tensor),
+           fmt::join(shape, ", "), named.dims);
+}
+
+void check_broadcast(const Named& named, int dim, std::int64_t size) {
+    const std::int64_t has = named.tensor.shape[index(dim)];
+    if (has == size || has == 1) return;
+    refuse("{} has the shape {}, whose dimension {} is {}; it must be {} or 1: {}", named.name,
+           shape_text(named.tensor), dim, has, size, named.dims);
+}
+
+void check_innermost_stride(const Named& named) {
+    const Tensor& tensor = named.tensor;
+    const std::size_t last = index(tensor.ndim - 1);
+    if (tensor.strides[last] == 1 || tensor.shape[last] <= 1) return;
+    refuse("{} has the strides {}; the innermost must be 1, so copy the tensor into a layout whose "
+           "last dimension is contiguous",
+           named.name, strides_text(tensor));
+}
+
+void check_pointer(const Named& named) {
+    const Tensor& tensor = named.tensor;
+    if (tensor.data == nullptr) {
+        if (is_empty(tensor)) return;
+        refuse("{} has the shape {} and no data: give it a pointer to its first element, not null",
+               named.name, shape_text(tensor));
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
+    const auto size = static_cast<std::uintptr_t>(size_of(tensor.dtype));
+    if (address % size != 0) {
+        refuse("{} begins at {:#x}, which is not a multiple of the {} bytes of an element of {}: "
+               "give it an aligned pointer",
+               named.name, address, size, name_of(tensor.dtype));
+    }
+}
+
+void check_same_device(const Named& first, const Named& other) {
+    if (first.tensor.device == other.tensor.device) return;
+    // The CPU has one index, whatever the tensors say.
+    if (first.tensor.device.type == DeviceType::cpu && other.tensor.device.type == DeviceType::cpu)
+        return;
+    refuse("{} is in {} and {} in {}; all tensors of a call must live on one device: copy one of "
+           "them",
+           first.name, text_of(first.tensor.device), other.name, text_of(other.tensor.device));
+}
+
+void check_no_overlap(const Named& named, int outer_dims, std::int64_t width) {
+    const Tensor& tensor = named.tensor;
+    for (int i = 0; i < outer_dims; ++i) {
+        const std::int64_t stride = tensor.strides[index(i)];
+        if (tensor.shape[index(i)] <= 1 || stride >= width || stride <= -width) continue;
+        if (is_empty(tensor)) return;
+        refuse("{} is written, and its rows overlap: shape {}, strides {}; the stride of dimension "
+               "{} must be at least {}",
+               named.name, shape_text(tensor), strides_text(tensor), i, width);
+    }
+}
+
+bool is_aligned(const Tensor& tensor) noexcept {
+    if (reinterpret_cast<std::uintptr_t>(tensor.data) % 16 != 0) return false;
+    // size_of is a power of two up to 8.
+    const std::int64_t elements = 16 / size_of(tensor.dtype);
+    for (int i = 0; i + 1 < tensor.ndim; ++i) {
+        if (tensor.shape[index(i)] > 1 && tensor.strides[index(i)] % elements != 0) return false;
+    }
+    return true;
+}
+
+}  // namespace jitney::checks

@@ -1,0 +1,55 @@
+// What the operations demand of a tensor. Each check throws Error(invalid_argument) with one
+// sentence: what is wrong, with the values, and what to do. Where all is well, a check is a few
+// comparisons: sentences are made where they are thrown.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "jitney/error.hpp"
+#include "jitney/tensor.hpp"
+
+namespace jitney::checks {
+
+// A tensor as sentences call it.
+struct Named {
+    const char* name;  // "q"
+    const Tensor& tensor;
+    const char* dims;  // "[batch, q_len, q_heads, head_dim]"
+};
+
+// Whether pointers are looked at: explain() asks about tensors that need not exist.
+enum class Data { present, absent };
+
+inline bool is_empty(const Tensor& tensor) noexcept {
+    for (int i = 0; i < tensor.ndim; ++i) {
+        if (tensor.shape[static_cast<std::size_t>(i)] == 0) return true;
+    }
+    return tensor.ndim == 0;
+}
+
+// "host memory", "GPU 1"
+std::string text_of(const Device& device);
+
+// One of bf16, fp16 and fp32.
+void check_floating(const Named& named);
+void check_dtype(const Named& named, DType dtype);
+void check_same_dtype(const Named& first, const Named& other);
+// The right number of dimensions, and sizes from 0 to 2^31 - 1.
+void check_sizes(const Named& named, int ndim);
+void check_shape(const Named& named, std::initializer_list<std::int64_t> shape);
+// Dimension `dim` has `size`, or 1 and is broadcast.
+void check_broadcast(const Named& named, int dim, std::int64_t size);
+void check_innermost_stride(const Named& named);
+// Not null where there is something in the tensor, and a multiple of the element's size.
+void check_pointer(const Named& named);
+void check_same_device(const Named& first, const Named& other);
+// No two elements are known to share memory: none of the outer strides is smaller than `width`
+// elements, which is what the dimensions within take.
+void check_no_overlap(const Named& named, int outer_dims, std::int64_t width);
+
+// Pointer and strides, the innermost aside, are multiples of 16 bytes.
+bool is_aligned(const Tensor& tensor) noexcept;
+
+}  // namespace jitney::checks
