@@ -27,15 +27,17 @@ void check_limits(const policy::AttentionProblem& problem) {
     if (problem.kv_heads == 0) return;
     const std::int64_t rows = std::int64_t{problem.q_len} * problem.group();
     if (rows > kMaxRows) {
-        refuse("q_len {} times {} query heads a KV head are {} rows, more than {}: split the "
-               "queries into several calls",
-               problem.q_len, problem.group(), rows, kMaxRows);
+        refuse(
+            "q_len {} times {} query heads a KV head are {} rows, more than {}: split the "
+            "queries into several calls",
+            problem.q_len, problem.group(), rows, kMaxRows);
     }
     const std::int64_t heads = std::int64_t{problem.batch} * problem.kv_heads;
     if (heads > std::numeric_limits<std::int32_t>::max()) {
-        refuse("batch {} times {} KV heads are {}, more than {}: split the batch into several "
-               "calls",
-               problem.batch, problem.kv_heads, heads, std::numeric_limits<std::int32_t>::max());
+        refuse(
+            "batch {} times {} KV heads are {}, more than {}: split the batch into several "
+            "calls",
+            problem.batch, problem.kv_heads, heads, std::numeric_limits<std::int32_t>::max());
     }
 }
 
@@ -104,8 +106,8 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     problem.head_dim = static_cast<int>(rows[3]);
     problem.causal = args.causal;
     problem.mask = args.mask.has_value();
-    problem.aligned = is_aligned(args.q) && is_aligned(args.k) && is_aligned(args.v) &&
-                      is_aligned(args.out);
+    problem.aligned =
+        is_aligned(args.q) && is_aligned(args.k) && is_aligned(args.v) && is_aligned(args.out);
     check_limits(problem);
     check_no_overlap(out, 3, rows[3]);
 

@@ -41,9 +41,10 @@ void check_tables(const Named& q, const Named& cos, const Named& sin, Data data)
     const std::int64_t head_dim = q.tensor.shape[3];
     if (rotary_dim == 0) refuse("cos has no columns; it must have rotary_dim / 2, at least 1");
     if (rotary_dim > head_dim) {
-        refuse("cos has {} columns, for a rotary_dim of {}, more than the head_dim of q, which is "
-               "{}: make the tables narrower",
-               cos.tensor.shape[1], rotary_dim, head_dim);
+        refuse(
+            "cos has {} columns, for a rotary_dim of {}, more than the head_dim of q, which is "
+            "{}: make the tables narrower",
+            cos.tensor.shape[1], rotary_dim, head_dim);
     }
 }
 
@@ -105,14 +106,16 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
     }
     const std::int64_t tokens = shape[0] * shape[1];
     if (tokens > kMaxInt) {
-        refuse("batch {} times length {} are {} tokens, more than {}: split the batch into several "
-               "calls",
-               shape[0], shape[1], tokens, kMaxInt);
+        refuse(
+            "batch {} times length {} are {} tokens, more than {}: split the batch into several "
+            "calls",
+            shape[0], shape[1], tokens, kMaxInt);
     }
     if (heads * shape[3] > kMaxInt) {
-        refuse("{} heads of head_dim {} are {} elements a token, more than {}: split the heads "
-               "into several calls",
-               heads, shape[3], heads * shape[3], kMaxInt);
+        refuse(
+            "{} heads of head_dim {} are {} elements a token, more than {}: split the heads "
+            "into several calls",
+            heads, shape[3], heads * shape[3], kMaxInt);
     }
 
     policy::RotaryProblem problem;

@@ -37,9 +37,9 @@ Wishes read_wishes() {
         if (const policy::KernelInfo* info = policy::find_kernel(*kernel)) {
             wishes.kernel = info->id;
         } else {
-            runtime::log::warn(fmt::format(
-                "JITNEY_FORCE is \"{}\", which is no kernel (there are {}): ignored", *kernel,
-                kernel_names()));
+            runtime::log::warn(
+                fmt::format("JITNEY_FORCE is \"{}\", which is no kernel (there are {}): ignored",
+                            *kernel, kernel_names()));
         }
     }
     return wishes;

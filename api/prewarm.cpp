@@ -56,8 +56,8 @@ class Prewarm {
   private:
     std::size_t thread_count() const {
         const auto cores = static_cast<std::size_t>(std::thread::hardware_concurrency());
-        const std::size_t wanted =
-            options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs) : std::max<std::size_t>(cores, 1);
+        const std::size_t wanted = options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs)
+                                                     : std::max<std::size_t>(cores, 1);
         return std::min(wanted, specs_.size());
     }
 

@@ -40,8 +40,7 @@ RotaryParams make_params(const RotaryArgs& args, const policy::RotaryProblem& pr
         const Tensor& positions = *args.positions;
         const bool per_request = positions.ndim == 2;
         params.positions = positions.data;
-        params.positions_batch =
-            per_request && positions.shape[0] != 1 ? positions.strides[0] : 0;
+        params.positions_batch = per_request && positions.shape[0] != 1 ? positions.strides[0] : 0;
         params.positions_row = positions.strides[per_request ? 1 : 0];
         params.positions_are_64_bit = positions.dtype == DType::int64 ? 1 : 0;
     }

@@ -11,9 +11,9 @@ constinit thread_local const Scope* innermost_scope = nullptr;
 const policy::KernelInfo& find(std::string_view name) {
     const policy::KernelInfo* info = policy::find_kernel(name);
     if (info != nullptr) return *info;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("there is no kernel '{}': a scope names one of {}", name,
-                            kernel_names()));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("there is no kernel '{}': a scope names one of {}", name, kernel_names()));
 }
 
 }  // namespace

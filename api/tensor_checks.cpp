@@ -89,9 +89,10 @@ void check_innermost_stride(const Named& named) {
     const Tensor& tensor = named.tensor;
     const std::size_t last = index(tensor.ndim - 1);
     if (tensor.strides[last] == 1 || tensor.shape[last] <= 1) return;
-    refuse("{} has the strides {}; the innermost must be 1, so copy the tensor into a layout whose "
-           "last dimension is contiguous",
-           named.name, strides_text(tensor));
+    refuse(
+        "{} has the strides {}; the innermost must be 1, so copy the tensor into a layout whose "
+        "last dimension is contiguous",
+        named.name, strides_text(tensor));
 }
 
 void check_pointer(const Named& named) {
@@ -104,9 +105,10 @@ void check_pointer(const Named& named) {
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
     const auto size = static_cast<std::uintptr_t>(size_of(tensor.dtype));
     if (address % size != 0) {
-        refuse("{} begins at {:#x}, which is not a multiple of the {} bytes of an element of {}: "
-               "give it an aligned pointer",
-               named.name, address, size, name_of(tensor.dtype));
+        refuse(
+            "{} begins at {:#x}, which is not a multiple of the {} bytes of an element of {}: "
+            "give it an aligned pointer",
+            named.name, address, size, name_of(tensor.dtype));
     }
 }
 
@@ -115,9 +117,10 @@ void check_same_device(const Named& first, const Named& other) {
     // The CPU has one index, whatever the tensors say.
     if (first.tensor.device.type == DeviceType::cpu && other.tensor.device.type == DeviceType::cpu)
         return;
-    refuse("{} is in {} and {} in {}; all tensors of a call must live on one device: copy one of "
-           "them",
-           first.name, text_of(first.tensor.device), other.name, text_of(other.tensor.device));
+    refuse(
+        "{} is in {} and {} in {}; all tensors of a call must live on one device: copy one of "
+        "them",
+        first.name, text_of(first.tensor.device), other.name, text_of(other.tensor.device));
 }
 
 void check_no_overlap(const Named& named, int outer_dims, std::int64_t width) {
@@ -126,9 +129,10 @@ void check_no_overlap(const Named& named, int outer_dims, std::int64_t width) {
         const std::int64_t stride = tensor.strides[index(i)];
         if (tensor.shape[index(i)] <= 1 || stride >= width || stride <= -width) continue;
         if (is_empty(tensor)) return;
-        refuse("{} is written, and its rows overlap: shape {}, strides {}; the stride of dimension "
-               "{} must be at least {}",
-               named.name, shape_text(tensor), strides_text(tensor), i, width);
+        refuse(
+            "{} is written, and its rows overlap: shape {}, strides {}; the stride of dimension "
+            "{} must be at least {}",
+            named.name, shape_text(tensor), strides_text(tensor), i, width);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -17,8 +18,9 @@ namespace {
 
 constexpr const char* kUnitName = "jitney.cu";
 
-// Beside the arch; a change of these changes every key.
-constexpr const char* kStandardOption = "--std=c++20";
+// Beside the arch; a change of these changes every key. Plain constexpr functions of the headers
+// that host and device share are device code here.
+constexpr std::array kStandardOptions = {"--std=c++20", "--device-as-default-execution-space"};
 
 std::string arch_option(const KernelSource& source) {
     return "--gpu-architecture=" + source.arch;
@@ -198,7 +200,8 @@ CompiledKernel compile(const KernelSource& source, CompileReport* report) {
     const auto start = std::chrono::steady_clock::now();
     const Nvrtc& compiler = compiler_for(source);
     const Target target = choose_target(compiler, source);
-    std::vector<std::string> options = {target.option, kStandardOption};
+    std::vector<std::string> options = {target.option};
+    options.insert(options.end(), kStandardOptions.begin(), kStandardOptions.end());
     options.insert(options.end(), source.options.begin(), source.options.end());
     if (report != nullptr) options.emplace_back("--ptxas-options=-v");
 
@@ -231,7 +234,9 @@ cache::Key key_of(const KernelSource& source) {
          included_sources(source.translation_unit, kernel_sources::embedded_sources())) {
         builder.source(each.name, each.text);
     }
-    builder.option(arch_option(source)).option(kStandardOption);
+    builder.option(arch_option(source));
+    for (const char* option : kStandardOptions)
+        builder.option(option);
     for (const std::string& option : source.options)
         builder.option(option);
     return builder.finish();

@@ -18,7 +18,7 @@ enum KvSource : int {
 };
 
 // Which elements rotary embedding pairs.
-enum RotaryStyle : int {
+enum RotaryPairing : int {
     kInterleaved = 0,  // (2i, 2i + 1)
     kHalfSplit = 1,    // (i, i + rotary_dim / 2)
 };
