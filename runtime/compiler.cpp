@@ -150,6 +150,14 @@ bool lacks_builtins(nvrtcResult result, const std::string& log) {
            log.find("nvrtc-builtins") != std::string::npos;
 }
 
+// The line that tells most in one sentence.
+std::string_view first_error(std::string_view log) {
+    const std::size_t at = log.find("error");
+    if (at == std::string_view::npos) return "it gives no reason";
+    const std::size_t first = log.rfind('\n', at) + 1;  // npos + 1 is 0
+    return log.substr(first, log.find('\n', at) - first);
+}
+
 [[noreturn]] void throw_compile_error(const Nvrtc& compiler, const KernelSource& source,
                                       nvrtcResult result, const std::string& log) {
     if (lacks_builtins(result, log)) {
@@ -160,12 +168,10 @@ bool lacks_builtins(nvrtcResult result, const std::string& log) {
                                 source.specialization, compiler.path, compiler.version.major,
                                 compiler.version.minor));
     }
-    throw CompileError(
-        fmt::format("NVRTC {}.{} can't compile {} ({}): its log says why, and JITNEY_LIBNVRTC "
-                    "chooses another NVRTC; log: {}",
-                    compiler.version.major, compiler.version.minor, source.specialization,
-                    compiler.nvrtcGetErrorString(result), log),
-        source.specialization, log);
+    throw CompileError(fmt::format("NVRTC {}.{} can't compile {} ({}): {}", compiler.version.major,
+                                   compiler.version.minor, source.specialization,
+                                   compiler.nvrtcGetErrorString(result), first_error(log)),
+                       source.specialization, log);
 }
 
 const Nvrtc& compiler_for(const KernelSource& source) {
@@ -177,8 +183,11 @@ const Nvrtc& compiler_for(const KernelSource& source) {
     }
 }
 
+// "ptxas info    : Used 32 registers", or a line that goes on with one.
 bool is_remark(std::string_view line) {
-    return line.substr(0, 10) == "ptxas info" || line.substr(0, 11) == "ptxas     .";
+    if (line.substr(0, 6) != "ptxas ") return false;
+    const std::size_t at = line.find_first_not_of(' ', 5);
+    return at != std::string_view::npos && (line[at] == '.' || line.substr(at, 4) == "info");
 }
 
 // The log without what ptxas says only because a report was asked for.
@@ -188,8 +197,8 @@ std::string without_remarks(std::string_view log) {
         const std::size_t end = std::min(log.find('\n'), log.size() - 1) + 1;
         const std::string_view line = log.substr(0, end);
         log.remove_prefix(end);
-        const bool is_advice = line.find("(C") != std::string_view::npos;
-        if (!is_remark(line) || is_advice) rest += line;
+        const bool has_number = line.find("(C") != std::string_view::npos;  // (C7510): advice
+        if (!is_remark(line) || has_number) rest += line;
     }
     return rest;
 }

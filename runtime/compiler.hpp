@@ -26,8 +26,9 @@ struct CompileReport {
     int barriers = 0;
 };
 
-// Throws CompileError with NVRTC's log and the specialization, or Error (no_compiler). A report
-// costs ptxas remarks in the log and changes no byte of the payload.
+// Throws CompileError with NVRTC's log and the specialization, or Error (no_compiler). To
+// make a report, ptxas is asked to be verbose: the payload then holds a note of that option, and
+// the same instructions.
 CompiledKernel compile(const KernelSource& source, CompileReport* report = nullptr);
 
 // What the kernel is known by in the cache: the specialization, every source text, the options.

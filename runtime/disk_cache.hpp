@@ -9,7 +9,7 @@ namespace jitney::runtime {
 
 cache::Store& disk_cache();
 
-// Its directories, for sentences: "/home/me/.cache/jitney and /opt/kernels".
+// Its directories, for sentences: "~/.cache/jitney and /opt/kernels".
 std::string disk_cache_places();
 
 // The compiler whose entries are taken first: that of the NVRTC at hand, where its file name tells

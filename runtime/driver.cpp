@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string>
 
 #include "jitney/error.hpp"
 #include "runtime/dynamic_library.hpp"
+#include "runtime/log.hpp"
 
 namespace jitney::runtime {
 namespace detail {
@@ -41,9 +43,18 @@ struct Probe {
         }
         status.path = opened.found.path;
         status.how = opened.found.how;
+        const auto begin = std::chrono::steady_clock::now();
         const std::string missing = fill(opened.library);
         opened.library.keep();
         start(missing);
+        if (!status.usable) return;
+        const std::chrono::duration<double, std::milli> spent =
+            std::chrono::steady_clock::now() - begin;
+        log::info(
+            fmt::format("the CUDA driver {} ({}) supports CUDA {}, sees {} GPUs, started in "
+                        "{:.1f} ms",
+                        status.path, status.how, version_text(status.version), status.device_count,
+                        spent.count()));
     }
 
   private:

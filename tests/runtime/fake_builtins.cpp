@@ -1,0 +1,1 @@
+// Nothing: a library that has none of the symbols that anyone looks for.

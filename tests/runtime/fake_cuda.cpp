@@ -1,0 +1,343 @@
+#include "tests/runtime/fake_cuda.hpp"
+
+#include <cuda.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Library {
+    std::string image;
+};
+
+std::mutex mutex;
+std::deque<Library> libraries;
+thread_local std::vector<int> contexts;  // of the thread: devices, the current one last
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+std::atomic<std::uint64_t> next_address{0x700000000000};
+
+const char* variable(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : otherwise;
+}
+
+// "90,80" -> {90, 80}
+const std::vector<int>& capabilities() {
+    static const std::vector<int> all = [] {
+        std::vector<int> found;
+        const std::string text = variable("FAKE_CUDA_DEVICES", "90");
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = std::min(text.find(',', at), text.size());
+            found.push_back(std::stoi(text.substr(at, end - at)));
+            at = end + 1;
+        }
+        return found;
+    }();
+    return all;
+}
+
+// Contexts and devices are told apart by their addresses and numbers; handles are ordinals + 1, so
+// that a reader who takes one for the other is found out.
+CUcontext context_of(int ordinal) {
+    static std::array<int, 16> places{};
+    return reinterpret_cast<CUcontext>(&places[static_cast<std::size_t>(ordinal)]);
+}
+
+int ordinal_of(CUcontext context) {
+    for (int i = 0; i < 16; ++i) {
+        if (context_of(i) == context) return i;
+    }
+    return -1;
+}
+
+int capability_of(CUdevice handle) {
+    return capabilities().at(static_cast<std::size_t>(handle - 1));
+}
+
+CUresult result_of(int value) {
+    return static_cast<CUresult>(value);
+}
+
+CUresult allocate(CUdeviceptr* address, std::size_t bytes);
+
+}  // namespace
+
+extern "C" {
+
+fake::Cuda fake_cuda;
+
+CUresult cuInit(unsigned) {
+    ++fake_cuda.inits;
+    return result_of(std::atoi(variable("FAKE_CUDA_INIT", "0")));
+}
+CUresult cuDriverGetVersion(int* version) {
+    *version = std::atoi(variable("FAKE_CUDA_VERSION", "13000"));
+    return CUDA_SUCCESS;
+}
+CUresult cuGetErrorName(CUresult error, const char** text) {
+    switch (error) {
+        case CUDA_ERROR_INVALID_IMAGE:
+            *text = "CUDA_ERROR_INVALID_IMAGE";
+            break;
+        case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+            *text = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
+            break;
+        case CUDA_ERROR_ILLEGAL_ADDRESS:
+            *text = "CUDA_ERROR_ILLEGAL_ADDRESS";
+            break;
+        case CUDA_ERROR_OUT_OF_MEMORY:
+            *text = "CUDA_ERROR_OUT_OF_MEMORY";
+            break;
+        default:
+            *text = nullptr;
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult, const char** text) {
+    *text = "what the fake says";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+    *count = static_cast<int>(capabilities().size());
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGet(CUdevice* handle, int ordinal) {
+    *handle = ordinal + 1;
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetName(char* name, int bytes, CUdevice) {
+    std::strncpy(name, "Fake GPU", static_cast<std::size_t>(bytes));
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice handle) {
+    switch (which) {
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+            *value = capability_of(handle) / 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+            *value = capability_of(handle) % 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+            *value = 227 * 1024;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+            *value = 132;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+            *value = fake_cuda.memory_pools;
+            break;
+        default:
+            *value = 1;
+    }
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
+    *bytes = std::size_t{1} << 37;
+    return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice handle) {
+    ++fake_cuda.retains;
+    *context = context_of(handle - 1);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+    *context = contexts.empty() ? nullptr : context_of(contexts.back());
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+    if (!contexts.empty()) contexts.pop_back();
+    if (context != nullptr) contexts.push_back(ordinal_of(context));
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent(CUcontext context) {
+    contexts.push_back(ordinal_of(context));
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent(CUcontext* context) {
+    if (contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context != nullptr) *context = context_of(contexts.back());
+    contexts.pop_back();
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* handle) {
+    if (contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    *handle = contexts.back() + 1;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
+    if (context == nullptr && contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    *id =
+        static_cast<unsigned long long>(context == nullptr ? contexts.back() : ordinal_of(context));
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() {
+    ++fake_cuda.synchronizations;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned,
+                           CUlibraryOption*, void**, unsigned) {
+    if (capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) ++fake_cuda.relaxed_loads;
+    ++fake_cuda.loads;
+    const int refused = fake_cuda.refused_loads;
+    if (refused != 0) {
+        if (refused > 0) --fake_cuda.refused_loads;
+        return result_of(fake_cuda.load_result);
+    }
+    // A cubin is an ELF file; PTX is text that begins with comments or .version.
+    const char* text = static_cast<const char*>(code);
+    const bool is_elf = std::memcmp(text,
+                                    "\x7f"
+                                    "ELF",
+                                    4) == 0;
+    const bool is_ptx = std::strstr(text, ".version") != nullptr;
+    if (!is_elf && !is_ptx) return CUDA_ERROR_INVALID_IMAGE;
+    const std::lock_guard lock(mutex);
+    libraries.push_back({is_elf ? "cubin" : "ptx"});
+    *library = reinterpret_cast<CUlibrary>(&libraries.back());
+    return CUDA_SUCCESS;
+}
+CUresult cuLibraryUnload(CUlibrary) {
+    ++fake_cuda.unloads;
+    return CUDA_SUCCESS;
+}
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
+    if (name == nullptr || *name == '\0') return CUDA_ERROR_NOT_FOUND;
+    *kernel = reinterpret_cast<CUkernel>(library);
+    return CUDA_SUCCESS;
+}
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+    *function = reinterpret_cast<CUfunction>(kernel);
+    return result_of(fake_cuda.function_result);
+}
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute which, CUkernel, CUdevice) {
+    *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS ? 40 : 0;
+    return CUDA_SUCCESS;
+}
+CUresult cuKernelSetAttribute(CUfunction_attribute, int value, CUkernel, CUdevice) {
+    ++fake_cuda.shared_grants;
+    fake_cuda.shared_granted = value;
+    return CUDA_SUCCESS;
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void**, void**) {
+    ++fake_cuda.launches;
+    fake::Cuda::Launch& launch = fake_cuda.launch;
+    launch = {};
+    launch.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    launch.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    launch.shared_bytes = config->sharedMemBytes;
+    launch.attributes = config->numAttrs;
+    launch.stream = config->hStream;
+    launch.function = function;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const CUlaunchAttribute& attribute = config->attrs[i];
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            const auto& cluster = attribute.value.clusterDim;
+            launch.cluster = {cluster.x, cluster.y, cluster.z};
+        }
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            launch.programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
+        }
+    }
+    return result_of(fake_cuda.launch_result);
+}
+
+CUresult cuStreamCreate(CUstream*, unsigned) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuStreamDestroy(CUstream) {
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamSynchronize(CUstream) {
+    ++fake_cuda.synchronizations;
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+    *id = reinterpret_cast<std::uintptr_t>(stream);
+    return CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+    *status = static_cast<CUstreamCaptureStatus>(fake_cuda.capture_status.load());
+    return result_of(fake_cuda.capture_result);
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+    std::swap(*mode, capture_mode);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+    ++fake_cuda.plain_allocations;
+    return allocate(address, bytes);
+}
+CUresult cuMemFree(CUdeviceptr) {
+    ++fake_cuda.synchronizations;  // as the real one may
+    return CUDA_SUCCESS;
+}
+CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream) {
+    ++fake_cuda.allocations;
+    return allocate(address, bytes);
+}
+CUresult cuMemFreeAsync(CUdeviceptr, CUstream) {
+    ++fake_cuda.frees;
+    return CUDA_SUCCESS;
+}
+CUresult cuMemGetInfo(std::size_t*, std::size_t*) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMemcpyHtoDAsync(CUdeviceptr, const void*, std::size_t, CUstream) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoHAsync(void*, CUdeviceptr, std::size_t, CUstream) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoDAsync(CUdeviceptr, CUdeviceptr, std::size_t, CUstream) {
+    return CUDA_SUCCESS;
+}
+CUresult cuMemsetD8Async(CUdeviceptr, unsigned char, std::size_t bytes, CUstream) {
+    ++fake_cuda.clears;
+    fake_cuda.cleared_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+CUresult cuMemsetD32Async(CUdeviceptr, unsigned, std::size_t, CUstream) {
+    return CUDA_SUCCESS;
+}
+CUresult cuPointerGetAttributes(unsigned, CUpointer_attribute*, void**, CUdeviceptr) {
+    return CUDA_SUCCESS;
+}
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void*,
+                                const cuuint64_t* size, const cuuint64_t* stride,
+                                const cuuint32_t* box, const cuuint32_t*, CUtensorMapInterleave,
+                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                                CUtensorMapFloatOOBfill) {
+    std::memset(map, 0x5a, sizeof *map);
+    fake_cuda.map = {};
+    fake_cuda.map.type = type;
+    fake_cuda.map.rank = rank;
+    fake_cuda.map.swizzle = swizzle;
+    for (std::size_t i = 0; i < rank; ++i) {
+        fake_cuda.map.size[i] = size[i];
+        fake_cuda.map.box[i] = box[i];
+        if (i + 1 < rank) fake_cuda.map.stride[i] = stride[i];
+    }
+    return CUDA_SUCCESS;
+}
+
+}  // extern "C"
+
+namespace {
+
+CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
+    if (fake_cuda.allocation_result != 0) return result_of(fake_cuda.allocation_result);
+    *address = next_address.fetch_add((bytes + 511) / 512 * 512);
+    return CUDA_SUCCESS;
+}
+
+}  // namespace

@@ -1,0 +1,63 @@
+// A driver that has no GPU and does as it is told: built as a library, opened through
+// JITNEY_LIBCUDA. It starts as the environment says (FAKE_CUDA_VERSION, FAKE_CUDA_INIT,
+// FAKE_CUDA_DEVICES="90,80"); later a test steers it through the object `fake_cuda`.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace fake {
+
+struct Cuda {
+    // What it answers.
+    std::atomic<int> load_result{0};      // of cuLibraryLoadData
+    std::atomic<int> refused_loads{0};    // the next so many fail with load_result; -1: all
+    std::atomic<int> function_result{0};  // of cuKernelGetFunction
+    std::atomic<int> launch_result{0};
+    std::atomic<int> allocation_result{0};
+    std::atomic<int> capture_status{0};  // of every stream
+    std::atomic<int> capture_result{0};  // of cuStreamIsCapturing
+    std::atomic<int> memory_pools{1};
+
+    // What it was asked.
+    std::atomic<int> inits{0};
+    std::atomic<int> loads{0};
+    std::atomic<int> unloads{0};
+    std::atomic<int> shared_grants{0};
+    std::atomic<int> shared_granted{0};  // the last
+    std::atomic<int> launches{0};
+    std::atomic<int> allocations{0};  // stream-ordered
+    std::atomic<int> frees{0};
+    std::atomic<int> plain_allocations{0};
+    std::atomic<int> clears{0};
+    std::atomic<std::uint64_t> cleared_bytes{0};  // the last
+    std::atomic<int> synchronizations{0};
+    std::atomic<int> retains{0};
+    std::atomic<int> relaxed_loads{0};  // loads while the thread's capture mode was relaxed
+
+    // The last launch.
+    struct Launch {
+        std::array<unsigned, 3> grid{};
+        std::array<unsigned, 3> block{};
+        std::array<unsigned, 3> cluster{};
+        unsigned shared_bytes = 0;
+        unsigned attributes = 0;
+        bool programmatic = false;
+        void* stream = nullptr;
+        void* function = nullptr;
+    } launch;
+
+    // The last tensor map.
+    struct Map {
+        int type = 0;
+        unsigned rank = 0;
+        int swizzle = 0;
+        std::array<std::uint64_t, 5> size{};
+        std::array<std::uint64_t, 4> stride{};
+        std::array<std::uint32_t, 5> box{};
+    } map;
+};
+
+}  // namespace fake
