@@ -9,6 +9,7 @@
 #include "api/last_run.hpp"
 #include "jitney/error.hpp"
 #include "reference/attention.hpp"
+#include "runtime/workspace.hpp"
 
 namespace jitney {
 namespace {
@@ -71,7 +72,8 @@ void run_kernel(const AttentionArgs& args, const AttentionProblem& problem,
     // Held until the kernel is in the stream.
     const runtime::Workspace workspace = runtime::take_workspace(
         stream, choice.workspace.scratch_bytes(), choice.workspace.arrived_bytes);
-    AttentionParams params = make_params(args, problem, choice, workspace);
+    AttentionParams params =
+        make_params(args, problem, choice, workspace.data(), workspace.counters());
     launch_kernel(kernel, choice.geometry, &params, stream);
     note_ran(choice.spec);
 }

@@ -39,8 +39,8 @@ float scale_log2_of(const AttentionArgs& args, int head_dim) noexcept {
 }  // namespace
 
 AttentionParams make_params(const AttentionArgs& args, const policy::AttentionProblem& problem,
-                            const policy::AttentionChoice& choice,
-                            const runtime::Workspace& workspace) noexcept {
+                            const policy::AttentionChoice& choice, void* scratch,
+                            void* counters) noexcept {
     AttentionParams params{};
     params.q = args.q.data;
     params.k = args.k.data;
@@ -66,14 +66,14 @@ AttentionParams make_params(const AttentionArgs& args, const policy::AttentionPr
     params.row_tiles = choice.row_tiles;
     params.scale_log2 = scale_log2_of(args, problem.head_dim);
     params.splits = choice.splits;
-    if (workspace.data() != nullptr) {
+    if (scratch != nullptr) {
         const policy::AttentionWorkspace& sizes = choice.workspace;
-        char* base = static_cast<char*>(workspace.data());
+        char* base = static_cast<char*>(scratch);
         params.partial_out = reinterpret_cast<float*>(base);
         params.partial_max = reinterpret_cast<float*>(base + sizes.partial_out_bytes);
         params.partial_sum =
             reinterpret_cast<float*>(base + sizes.partial_out_bytes + sizes.partial_row_bytes);
-        params.arrived = static_cast<unsigned*>(workspace.counters());
+        params.arrived = static_cast<unsigned*>(counters);
     }
     return params;
 }

@@ -4,12 +4,12 @@
 #include "jitney/attention.hpp"
 #include "kernel_sources/attention/params.h"
 #include "policy/attention.hpp"
-#include "runtime/workspace.hpp"
 
 namespace jitney {
 
+// `scratch` and `counters` are what choice.workspace asks for; null where it asks for nothing.
 AttentionParams make_params(const AttentionArgs& args, const policy::AttentionProblem& problem,
-                            const policy::AttentionChoice& choice,
-                            const runtime::Workspace& workspace) noexcept;
+                            const policy::AttentionChoice& choice, void* scratch,
+                            void* counters) noexcept;
 
 }  // namespace jitney

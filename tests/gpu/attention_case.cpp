@@ -1,0 +1,135 @@
+#include "tests/gpu/attention_case.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "jitney/backend.hpp"
+#include "jitney/explain.hpp"
+#include "jitney/prewarm.hpp"
+#include "tests/support/compare.hpp"
+
+namespace jitney::tests {
+namespace {
+
+constexpr double kMeanLimit = 1e-3;
+
+Tolerance tolerance_for(DType dtype) {
+    return dtype == DType::fp32 ? Tolerance{1e-4, 1e-4} : Tolerance{1e-2, 1e-2};
+}
+
+// The specialization that the case will run; empty where the forced kernel can't.
+std::string spec_of(const AttentionCase& test) {
+    const AttentionShape& s = test.shape;
+    AttentionArgs args;
+    const auto tensor = [&s](std::int64_t length, std::int64_t heads) {
+        return Tensor::contiguous(nullptr, s.dtype, {s.batch, length, heads, s.head_dim});
+    };
+    args.q = tensor(s.q_len, s.q_heads);
+    args.k = tensor(s.kv_len, s.kv_heads);
+    args.v = args.k;
+    args.out = args.q;
+    args.causal = s.causal;
+    if (s.mask != MaskKind::none) {
+        args.mask = Tensor::contiguous(nullptr, DType::boolean, {s.batch, s.kv_len});
+    }
+    std::optional<Scope> scope;
+    if (!test.kernel.empty()) scope.emplace(test.kernel);
+    return explain(args).chosen;
+}
+
+}  // namespace
+
+std::string AttentionCase::text() const {
+    std::string text = shape.text();
+    if (!kernel.empty()) text = kernel + ": " + text;
+    if (!layout.order.empty()) text += ", bhld";
+    if (!layout.padding.empty()) text += ", padded";
+    return text;
+}
+
+DeviceProblem::DeviceProblem(const AttentionProblem& problem, int device)
+    : q(problem.q, device),
+      k(problem.k, device),
+      v(problem.v, device),
+      out(problem.out, device),
+      lse(problem.lse, device) {
+    if (problem.mask) mask.emplace_back(*problem.mask, device);
+}
+
+AttentionArgs DeviceProblem::args(const AttentionShape& shape, bool want_lse) const {
+    AttentionArgs args;
+    args.q = q.view();
+    args.k = k.view();
+    args.v = v.view();
+    args.out = out.view();
+    if (!mask.empty()) args.mask = mask.front().view();
+    args.causal = shape.causal;
+    if (shape.scale) args.scale = static_cast<float>(*shape.scale);
+    if (want_lse) args.lse = lse.view();
+    return args;
+}
+
+bool can_run(const AttentionCase& test) {
+    return test.kernel.empty() || !spec_of(test).empty();
+}
+
+void prewarm_cases(const std::vector<AttentionCase>& cases) {
+    std::set<std::string> specs;
+    for (const AttentionCase& test : cases)
+        specs.insert(spec_of(test));
+    specs.erase("");
+    const std::vector<std::string> list(specs.begin(), specs.end());
+    for (const PrewarmEntry& entry : prewarm(list)) {
+        CHECK_MESSAGE(entry.status != PrewarmStatus::failed, entry.error);
+    }
+}
+
+void check_against_reference(AttentionProblem& problem, const HostTensor& out,
+                             const HostTensor* lse) {
+    reference::attention(problem.reference_call());
+    CHECK_MESSAGE(out.surroundings_intact(), "something was written beside the rows of out");
+    const Comparison compared = compare(out, problem.out, tolerance_for(problem.shape.dtype));
+    CHECK_MESSAGE(compared.within, compared.text);
+    CHECK_MESSAGE(compared.mean_absolute < kMeanLimit, compared.text);
+    if (lse != nullptr) {
+        CHECK_MESSAGE(lse->surroundings_intact(), "something was written beside lse");
+        const Comparison sums = compare(*lse, problem.lse, {1e-3, 1e-4});
+        CHECK_MESSAGE(sums.within, "LSE: ", sums.text);
+    }
+}
+
+void run_case(const AttentionCase& test, Random& random) {
+    INFO(test.text(), " ", random.text());
+    AttentionProblem problem(test.shape, random, test.layout);
+    const DeviceProblem device(problem);
+    {
+        std::optional<Scope> scope;
+        if (!test.kernel.empty()) scope.emplace(test.kernel);
+        attention(device.args(test.shape, test.lse));
+    }
+    const std::string ran = last_run();
+    INFO("ran ", ran);
+    CHECK(ran.find('<') != std::string::npos);
+    CHECK(ran.starts_with(test.kernel));
+    const HostTensor out = device.out.download();
+    const HostTensor lse = device.lse.download();
+    check_against_reference(problem, out, test.lse ? &lse : nullptr);
+}
+
+void run_cases(const std::vector<AttentionCase>& cases) {
+    prewarm_cases(cases);
+    Random random = Random::fresh();
+    for (const AttentionCase& test : cases)
+        run_case(test, random);
+    MESSAGE(cases.size(), " problems, ", random.text());
+}
+
+bool is_identical(const HostTensor& a, const HostTensor& b) {
+    return std::ranges::equal(const_cast<HostTensor&>(a).storage(),
+                              const_cast<HostTensor&>(b).storage());
+}
+
+}  // namespace jitney::tests

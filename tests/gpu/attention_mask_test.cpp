@@ -1,0 +1,63 @@
+// Boolean masks of every rank, with rows that see nothing.
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "jitney/backend.hpp"
+#include "tests/gpu/attention_case.hpp"
+
+namespace jitney::tests {
+
+TEST_CASE("masks of every rank by every kernel") {
+    std::vector<AttentionCase> cases;
+    for (const MaskKind mask : {MaskKind::keys, MaskKind::queries, MaskKind::shared_heads,
+                                MaskKind::heads, MaskKind::one_batch}) {
+        for (const bool causal : {false, true}) {
+            for (const std::int64_t q_len : {1, 6, 100}) {
+                for (const std::string& kernel : kAttentionKernels) {
+                    AttentionCase test;
+                    test.shape.batch = 2;
+                    test.shape.q_len = q_len;
+                    test.shape.kv_len = q_len == 6 ? 1000 : 131;
+                    test.shape.q_heads = 6;
+                    test.shape.kv_heads = 2;
+                    test.shape.head_dim = 64;
+                    test.shape.mask = mask;
+                    test.shape.causal = causal;
+                    test.layout.padding = {0, 3, 0, 8};
+                    test.kernel = kernel;
+                    if (can_run(test)) cases.push_back(test);
+                }
+            }
+        }
+    }
+    run_cases(cases);
+}
+
+TEST_CASE("rows that see nothing give 0 and LSE -inf") {
+    for (const std::string& kernel : kAttentionKernels) {
+        for (const std::int64_t kv_len : {40, 5000}) {  // one split, and many
+            CAPTURE(kernel);
+            CAPTURE(kv_len);
+            Random random = Random::fresh();
+            AttentionCase test;
+            test.shape = {2, 3, kv_len, 4, 2, 64, DType::bf16, MaskKind::keys, false, {}};
+            test.kernel = kernel;
+            AttentionProblem problem(test.shape, random, test.layout);
+            // The first request sees nothing, the second its last key alone.
+            problem.mask->fill([&](std::int64_t i) { return i == 2 * kv_len - 1 ? 1.0 : 0.0; });
+            const DeviceProblem device(problem);
+            const Scope scope(kernel);
+            attention(device.args(test.shape));
+            const HostTensor out = device.out.download();
+            const HostTensor lse = device.lse.download();
+            check_against_reference(problem, out, &lse);
+            for (std::int64_t i = 0; i < out.elements() / 2; ++i)
+                REQUIRE(out.get(i) == 0.0);
+            for (std::int64_t i = 0; i < lse.elements() / 2; ++i)
+                REQUIRE(lse.get(i) == -std::numeric_limits<double>::infinity());
+        }
+    }
+}
+
+}  // namespace jitney::tests

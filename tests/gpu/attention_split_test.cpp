@@ -1,0 +1,151 @@
+// Split-KV: any number of splits gives the same result, the same one every time, and leaves the
+// counters of the workspace at zero.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "api/attention_params.hpp"
+#include "api/check.hpp"
+#include "api/kernel_launch.hpp"
+#include "jitney/backend.hpp"
+#include "policy/attention.hpp"
+#include "tests/gpu/attention_case.hpp"
+
+namespace jitney::tests {
+namespace {
+
+AttentionCase long_keys(const std::string& kernel, std::int64_t kv_len = 20000) {
+    AttentionCase test;
+    test.shape.batch = 2;
+    test.shape.q_len = 3;
+    test.shape.kv_len = kv_len;
+    test.shape.q_heads = 10;
+    test.shape.kv_heads = 2;
+    test.shape.head_dim = 128;
+    test.shape.causal = true;
+    test.kernel = kernel;
+    return test;
+}
+
+// Launches the kernel with a number of splits of the test's own; returns what the counters are
+// afterwards.
+std::vector<unsigned> run_with_splits(const AttentionArgs& args, policy::KernelId kernel,
+                                      int splits) {
+    const policy::AttentionProblem problem = checks::check(args);
+    const runtime::DeviceInfo& device = runtime::current_device(0);
+    policy::AttentionChoice choice =
+        policy::choose_attention(problem, facts_of(device), kernel).value();
+    const auto tiles =
+        static_cast<std::size_t>(choice.geometry.grid[0]) / static_cast<std::size_t>(choice.splits);
+    const std::size_t rows = tiles * static_cast<std::size_t>(splits) *
+                             static_cast<std::size_t>(policy::value_of(choice.spec, "tile_m"));
+    choice.splits = splits;
+    choice.geometry.grid[0] = static_cast<unsigned>(tiles) * static_cast<unsigned>(splits);
+    choice.workspace.arrived_bytes = tiles * 4;
+    choice.workspace.partial_row_bytes = rows * 4;
+    choice.workspace.partial_out_bytes =
+        choice.workspace.partial_row_bytes * static_cast<std::size_t>(problem.head_dim);
+
+    const runtime::Kernel& loaded = load_kernel(choice.spec, device, nullptr);
+    DeviceBuffer counters(choice.workspace.arrived_bytes);
+    counters.fill(std::byte{0});
+    DeviceBuffer scratch(choice.workspace.scratch_bytes());
+    AttentionParams params = make_params(args, problem, choice, scratch.data(), counters.data());
+    launch_kernel(loaded, choice.geometry, &params, nullptr);
+    std::vector<unsigned> after(tiles);
+    counters.download(std::as_writable_bytes(std::span(after)));
+    return after;
+}
+
+const std::vector<std::pair<std::string, policy::KernelId>> kDecodeKernels = {
+    {"attn_decode_scalar", policy::KernelId::attn_decode_scalar},
+    {"attn_decode_mma", policy::KernelId::attn_decode_mma}};
+
+}  // namespace
+
+TEST_CASE("one split and many agree") {
+    for (const auto& [name, kernel] : kDecodeKernels) {
+        Random random = Random::fresh();
+        const AttentionCase test = long_keys(name, 3000);
+        AttentionProblem problem(test.shape, random, test.layout);
+        for (const int splits : {1, 2, 3, 7, 24, 33, 64, 200}) {
+            CAPTURE(name);
+            CAPTURE(splits);
+            const DeviceProblem device(problem);
+            const std::vector<unsigned> counters =
+                run_with_splits(device.args(test.shape), kernel, splits);
+            CHECK(std::ranges::all_of(counters, [](unsigned count) { return count == 0; }));
+            AttentionProblem expected = problem;
+            const HostTensor lse = device.lse.download();
+            check_against_reference(expected, device.out.download(), &lse);
+        }
+    }
+}
+
+TEST_CASE("the policy splits long sequences, and the result is right") {
+    std::vector<AttentionCase> cases;
+    for (const auto& [name, kernel] : kDecodeKernels) {
+        for (const std::int64_t kv_len : {100, 4097, 20000}) {
+            cases.push_back(long_keys(name, kv_len));
+        }
+    }
+    run_cases(cases);
+}
+
+TEST_CASE("50 runs of a split problem are equal bit for bit") {
+    for (const auto& [name, kernel] : kDecodeKernels) {
+        CAPTURE(name);
+        Random random = Random::fresh();
+        const AttentionCase test = long_keys(name);
+        const AttentionProblem problem(test.shape, random, test.layout);
+        const DeviceProblem device(problem);
+        const Scope scope(name);
+        attention(device.args(test.shape));
+        const HostTensor first = device.out.download();
+        const HostTensor first_lse = device.lse.download();
+        for (int i = 0; i < 50; ++i) {
+            CAPTURE(i);
+            attention(device.args(test.shape));
+            REQUIRE(is_identical(device.out.download(), first));
+            REQUIRE(is_identical(device.lse.download(), first_lse));
+        }
+    }
+}
+
+TEST_CASE("two runs of every kernel are equal bit for bit") {
+    for (const std::string& kernel : kAttentionKernels) {
+        CAPTURE(kernel);
+        Random random = Random::fresh();
+        AttentionCase test = long_keys(kernel, 700);
+        test.shape.q_len = 40;
+        const AttentionProblem problem(test.shape, random, test.layout);
+        const DeviceProblem a(problem);
+        const DeviceProblem b(problem);
+        const Scope scope(kernel);
+        attention(a.args(test.shape));
+        attention(b.args(test.shape));
+        CHECK(is_identical(a.out.download(), b.out.download()));
+        CHECK(is_identical(a.lse.download(), b.lse.download()));
+    }
+}
+
+TEST_CASE("splits of different sizes follow each other on one stream") {
+    const TestStream stream;
+    Random random = Random::fresh();
+    const Scope scope("attn_decode_mma");
+    std::vector<AttentionProblem> problems;
+    std::vector<DeviceProblem> devices;
+    for (const std::int64_t kv_len : {20000, 300, 9000, 20000, 50, 15000}) {
+        const AttentionShape shape = long_keys("", kv_len).shape;
+        devices.emplace_back(problems.emplace_back(shape, random));
+    }
+    for (std::size_t i = 0; i < problems.size(); ++i)
+        attention(devices[i].args(problems[i].shape), stream);
+    stream.synchronize();
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+        const HostTensor lse = devices[i].lse.download();
+        check_against_reference(problems[i], devices[i].out.download(), &lse);
+    }
+}
+
+}  // namespace jitney::tests
