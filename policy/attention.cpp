@@ -156,7 +156,7 @@ AttentionWorkspace workspace_of(const Spec& spec, std::int64_t tiles, int splits
     const auto rows = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(splits) *
                       static_cast<std::size_t>(value_of(spec, "tile_m"));
     return {static_cast<std::size_t>(tiles) * 4,
-            rows * static_cast<std::size_t>(value_of(spec, "head_dim")) * 4, rows * 4};
+            rows * static_cast<std::size_t>(value_of(spec, "head_dim")) * 4, rows * 8};
 }
 
 std::int64_t row_tiles_of(const AttentionProblem& p, int tile_m) {

@@ -34,9 +34,11 @@ struct AttentionProblem {
 struct AttentionWorkspace {
     std::size_t arrived_bytes = 0;  // counters: zero before the first launch, kept zero by it
     std::size_t partial_out_bytes = 0;
-    std::size_t partial_row_bytes = 0;  // of the maxima, and again of the sums
+    std::size_t partial_statistics_bytes = 0;
 
-    std::size_t scratch_bytes() const noexcept { return partial_out_bytes + 2 * partial_row_bytes; }
+    std::size_t scratch_bytes() const noexcept {
+        return partial_out_bytes + partial_statistics_bytes;
+    }
     std::size_t total() const noexcept { return arrived_bytes + scratch_bytes(); }
 };
 

@@ -19,6 +19,8 @@ struct DecodeMma {
     static constexpr int kDimBlocks = 2 * kDimSteps;
 
     using T = Element<C::format>;
+    using Fragments = unsigned[1][4];
+    using Result = RowResult<C::head_dim, 4>;
 
     const AttentionParams& params;
     SplitBlock block;
@@ -32,7 +34,7 @@ struct DecodeMma {
         : params(p),
           block(p, C::tile_m),
           lane(static_cast<int>(threadIdx.x) % 32),
-          warp(static_cast<int>(threadIdx.x) / 32),
+          warp(warp_index()),
           ring(shared_address(shared_memory()) +
                warp * decode_mma_ring_bytes(C::head_dim, C::tile_n, C::stages)) {
         const int last_position = (block.first_row + block.rows - 1) / params.group;
@@ -51,23 +53,22 @@ struct DecodeMma {
         return ring + number % C::stages * kTileBytes;
     }
 
-    JITNEY_DEVICE void load_rows(SharedAddress to, const void* tensor,
-                                 const AttentionStrides& strides, int key) const {
-        const long long row_bytes = strides.row * 2;
-        const char* base = static_cast<const char*>(tensor) +
-                           offset_of(strides, block.batch, 0, block.kv_head) * 2 + key * row_bytes;
-        load_tile<C::head_dim, C::tile_n, 32>(to, lane, DenseRows{base, row_bytes, keys.end - key});
+    JITNEY_DEVICE DenseCursor cursor(const void* tensor, const AttentionStrides& strides,
+                                     int key) const {
+        const char* head = static_cast<const char*>(tensor) +
+                           offset_of(strides, block.batch, 0, block.kv_head) * 2;
+        return {head + key * (strides.row * 2), strides.row * 2, keys.end - key};
     }
 
     // One group of copies a half tile, empty past the last.
     JITNEY_DEVICE void load(int number) const {
         const int key = tile_key(number / 2);
         if (key < keys.end) {
-            if (number % 2 == 0) {
-                load_rows(stage(number), params.k, params.k_strides, key);
-            } else {
-                load_rows(stage(number), params.v, params.v_strides, key);
-            }
+            const bool is_k = number % 2 == 0;
+            load_tile<C::head_dim, C::tile_n, 32>(
+                stage(number), lane,
+                cursor(is_k ? params.k : params.v, is_k ? params.k_strides : params.v_strides,
+                       key));
         }
         cp_async_commit();
     }
@@ -81,7 +82,7 @@ struct DecodeMma {
     }
 
     // The query rows as operand a, straight from global memory.
-    JITNEY_DEVICE void load_q(unsigned (&q)[kDimSteps][1][4]) const {
+    JITNEY_DEVICE void load_q(Fragments (&q)[kDimSteps]) const {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = half * 8 + lane / 4;
@@ -105,7 +106,7 @@ struct DecodeMma {
 #pragma unroll
         for (int i = 0; i < C::stages - 1; ++i)
             load(i);
-        unsigned q[kDimSteps][1][4];
+        Fragments q[kDimSteps];
         load_q(q);
         RowLimits limits[2];
 #pragma unroll
@@ -119,10 +120,12 @@ struct DecodeMma {
         for (int i = 0; tile_key(i) < keys.end; ++i) {
             const SharedAddress k_lane = lane_address_columns(next(2 * i), kRowBytes, lane);
             float scores[1][kKeyBlocks][4] = {};
+            multiply_keys<C::format, C::head_dim>(scores, k_lane,
+                                                  [&](Fragments& fragments, int step) {
 #pragma unroll
-            for (int step = 0; step < kDimSteps; ++step) {
-                multiply_keys<C::format, C::head_dim>(scores, q[step], k_lane + step * 32);
-            }
+                                                      for (int j = 0; j < 4; ++j)
+                                                          fragments[0][j] = q[step][0][j];
+                                                  });
             const int key = tile_key(i);
             if (key + C::tile_n > clear_keys) {
                 mask_scores<C>(scores[0], limits, key + 2 * (lane % 4));
@@ -139,10 +142,10 @@ struct DecodeMma {
     JITNEY_DEVICE void finish(const float (&out)[kDimBlocks][4], const SoftmaxRows& rows) const {
         constexpr int row_floats = decode_mma_row_floats(C::head_dim);
         float* memory = reinterpret_cast<float*>(shared_memory());
-        float* maxima = memory + kAttentionWarps * C::tile_m * row_floats;
-        float* sums = maxima + kAttentionWarps * C::tile_m;
-        unsigned* flag = reinterpret_cast<unsigned*>(sums + kAttentionWarps * C::tile_m);
-        const Partials warps = {memory, maxima, sums, C::tile_m, row_floats};
+        RowStatistics* statistics =
+            reinterpret_cast<RowStatistics*>(memory + kAttentionWarps * C::tile_m * row_floats);
+        unsigned* flag = reinterpret_cast<unsigned*>(statistics + kAttentionWarps * C::tile_m);
+        const Partials warps = {memory, statistics, C::tile_m, row_floats};
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = half * 8 + lane / 4;
@@ -154,14 +157,15 @@ struct DecodeMma {
             }
             const float sum = warp_sum<4>(rows.sum[half]);
             if (lane % 4 == 0) {
-                maxima[warps.slot(warp, row)] = log2_shift(rows.maximum[half], params.scale_log2);
-                sums[warps.slot(warp, row)] = sum;
+                statistics[warps.slot(warp, row)] = {
+                    log2_shift(rows.maximum[half], params.scale_log2), sum};
             }
         }
         __syncthreads();
-        finish_split<C>(params, block, flag, [&](const auto& body) {
+        finish_split<C, Result>(params, block, flag, [&](const auto& body) {
+#pragma unroll 1
             for (int row = warp; row < block.rows; row += kAttentionWarps) {
-                body(row, warps.template merge<C::head_dim>(kAttentionWarps, row, lane));
+                body(row, warps.template merge<Result>(kAttentionWarps, row, lane));
             }
         });
     }

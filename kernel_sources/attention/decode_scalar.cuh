@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
     const Tile tile(params, block.batch, block.kv_head, block.first_row);
     typename Tile::Result results[Tile::kRows];
     tile.run(keys, results);
-    finish_split<C>(params, block, tile.flag(), [&](const auto& body) {
+    finish_split<C, typename Tile::Result>(params, block, tile.flag(), [&](const auto& body) {
 #pragma unroll
         for (int i = 0; i < Tile::kRows; ++i) {
             const int row = tile.warp * Tile::kRows + i;

@@ -36,10 +36,9 @@ struct AttentionParams {
     // Split-KV. With one split a block writes the output itself; with more, partial results go
     // to the workspace and the last block of a tile to finish merges them.
     int splits;
-    float* partial_out;     // [tile, split, row, head_dim], not normalised
-    float* partial_max;     // [tile, split, row], in units of log2
-    float* partial_sum;     // [tile, split, row]
-    unsigned int* arrived;  // [tile], zero before the first launch and again after each
+    float* partial_out;        // [tile, split, row, head_dim], not normalised
+    void* partial_statistics;  // [tile, split, row]: maximum in units of log2, and sum
+    unsigned int* arrived;     // [tile], zero before the first launch and again after each
 };
 
 }  // namespace jitney

@@ -40,7 +40,7 @@ struct PrefillMma {
           k_tile(q_tile + C::tile_m * kRowBytes),
           v_tile(k_tile + C::tile_n * kRowBytes),
           lane(static_cast<int>(threadIdx.x) % 32),
-          warp(static_cast<int>(threadIdx.x) / 32) {
+          warp(warp_index()) {
         const int heads = params.batch * params.kv_heads;
         const int block = static_cast<int>(blockIdx.x);
         int head;
@@ -57,27 +57,33 @@ struct PrefillMma {
         kv_head = head - batch * params.kv_heads;
     }
 
-    // Copies of the tile's query rows; rows past the last query are zero.
-    struct QueryRows {
+    // Walks over the tile's query rows; rows past the last query are zero.
+    struct QueryCursor {
         const PrefillMma& kernel;
-        JITNEY_DEVICE const void* operator()(int row) const {
-            const AttentionParams& p = kernel.params;
-            const PackedRow packed = packed_row(p, kernel.kv_head, kernel.tile * C::tile_m + row);
-            if (!packed.valid) return nullptr;
-            return static_cast<const T*>(p.q) +
-                   offset_of(p.q_strides, kernel.batch, packed.position, packed.head);
+        int row;
+
+        JITNEY_DEVICE void start(int first) { row += first; }
+        JITNEY_DEVICE void advance(int rows) { row += rows; }
+        JITNEY_DEVICE PackedRow packed() const {
+            return packed_row(kernel.params, kernel.kv_head, row);
         }
-        JITNEY_DEVICE const void* anywhere() const { return kernel.params.q; }
+        JITNEY_DEVICE bool valid() const { return packed().valid; }
+        JITNEY_DEVICE const char* address() const {
+            const AttentionParams& p = kernel.params;
+            return static_cast<const char*>(p.q) +
+                   offset_of(p.q_strides, kernel.batch, packed().position, packed().head) * 2;
+        }
     };
 
+    // Found anew for each tile: a multiplication costs less than the registers of two cursors.
     JITNEY_DEVICE void load_keys(SharedAddress to, const void* tensor,
-                                 const AttentionStrides& strides, int first_key) const {
+                                 const AttentionStrides& strides, int key) const {
+        const char* head =
+            static_cast<const char*>(tensor) + offset_of(strides, batch, 0, kv_head) * 2;
         const long long row_bytes = strides.row * 2;
-        const char* base = static_cast<const char*>(tensor) +
-                           offset_of(strides, batch, 0, kv_head) * 2 + first_key * row_bytes;
         load_tile<C::head_dim, C::tile_n, kAttentionThreads>(
             to, static_cast<int>(threadIdx.x),
-            DenseRows{base, row_bytes, params.kv_len - first_key});
+            DenseCursor{head + key * row_bytes, row_bytes, params.kv_len - key});
         cp_async_commit();
     }
 
@@ -98,22 +104,15 @@ struct PrefillMma {
         const int clear_keys = C::mask != 0 ? 0 : visible_keys<C>(params, first_position);
 
         load_tile<C::head_dim, C::tile_m, kAttentionThreads>(q_tile, static_cast<int>(threadIdx.x),
-                                                             QueryRows{*this});
+                                                             QueryCursor{*this, first_row});
         if (keys > 0) load_keys(k_tile, params.k, params.k_strides, 0);
 
         float out[kRowBlocks][kDimBlocks][4] = {};
         SoftmaxRows rows[kRowBlocks];
-        RowLimits limits[kRowBlocks][2];
-        const int lane_row = first_row + warp * kWarpRows + lane / 4;
 #pragma unroll
-        for (int block = 0; block < kRowBlocks; ++block) {
+        for (int block = 0; block < kRowBlocks; ++block)
             rows[block] = empty_rows();
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                limits[block][half] =
-                    row_limits<C>(params, batch, kv_head, lane_row + block * 16 + half * 8);
-            }
-        }
+        const int lane_row = first_row + warp * kWarpRows + lane / 4;
         const SharedAddress k_lane = lane_address_columns(k_tile, kRowBytes, lane);
         const SharedAddress v_lane = lane_address_rows(v_tile, kRowBytes, lane);
         Fragments kept_q[kKeepQ ? kDimSteps : 1];
@@ -131,20 +130,24 @@ struct PrefillMma {
             }
 
             float scores[kRowBlocks][kKeyBlocks][4] = {};
-#pragma unroll
-            for (int step = 0; step < kDimSteps; ++step) {
+            multiply_keys<C::format, C::head_dim>(scores, k_lane, [&](Fragments& q, int step) {
                 if constexpr (kKeepQ) {
-                    multiply_keys<C::format, C::head_dim>(scores, kept_q[step], k_lane + step * 32);
+#pragma unroll
+                    for (int i = 0; i < 4 * kRowBlocks; ++i)
+                        q[i / 4][i % 4] = kept_q[step][i / 4][i % 4];
                 } else {
-                    Fragments q;
                     load_q(q, step);
-                    multiply_keys<C::format, C::head_dim>(scores, q, k_lane + step * 32);
                 }
-            }
+            });
             if (key + C::tile_n > clear_keys) {
 #pragma unroll
                 for (int block = 0; block < kRowBlocks; ++block) {
-                    mask_scores<C>(scores[block], limits[block], key + 2 * (lane % 4));
+                    // Found anew for each such tile: without a mask there are few, and the
+                    // registers are worth more.
+                    const int row = lane_row + block * 16;
+                    const RowLimits limits[2] = {row_limits<C>(params, batch, kv_head, row),
+                                                 row_limits<C>(params, batch, kv_head, row + 8)};
+                    mask_scores<C>(scores[block], limits, key + 2 * (lane % 4));
                 }
             }
 #pragma unroll

@@ -13,7 +13,7 @@ template <class C>
 struct ScalarTile {
     static_assert(C::tile_n <= 32);
     using T = Element<C::format>;
-    using Result = RowResult<C::head_dim>;
+    using Result = RowResult<C::head_dim, 1>;
     static constexpr int kRows = C::tile_m / kAttentionWarps;
     static constexpr int kRowBytes = scalar_row_bytes(C::head_dim, sizeof(T));
 
@@ -33,7 +33,7 @@ struct ScalarTile {
           kv_head(kv_head_index),
           first_row(first_packed_row),
           lane(static_cast<int>(threadIdx.x) % 32),
-          warp(static_cast<int>(threadIdx.x) / 32),
+          warp(warp_index()),
           queries(reinterpret_cast<float*>(shared_memory())),
           tile(shared_memory() + C::tile_m * C::head_dim * 4) {}
 
@@ -95,19 +95,12 @@ struct ScalarTile {
     JITNEY_DEVICE void multiply_values(Result (&results)[kRows],
                                        const float (&weights)[kRows]) const {
         for (int key = 0; key < C::tile_n; ++key) {
-            float values[Result::kValues];
-#pragma unroll
-            for (int i = 0; i < Result::kValues; ++i) {
-                const int dim = lane + 32 * i;
-                values[i] = dim < C::head_dim ? row_of(tile, key)[dim].value() : 0.0f;
-            }
+            Vector<float, 1> values[Result::kVectors];
+            Result::for_each_vector(
+                lane, [&](int i, int dim) { values[i].items[0] = row_of(tile, key)[dim].value(); });
 #pragma unroll
             for (int row = 0; row < kRows; ++row) {
-                const float weight = __shfl_sync(kAllLanes, weights[row], key);
-#pragma unroll
-                for (int i = 0; i < Result::kValues; ++i) {
-                    results[row].values[i] += weight * values[i];
-                }
+                results[row].add(values, __shfl_sync(kAllLanes, weights[row], key), lane);
             }
         }
     }
@@ -144,9 +137,7 @@ struct ScalarTile {
                 scores[row] = exp2_fast(score - shift);
                 results[row].maximum = shift;
                 results[row].sum = results[row].sum * rescale + scores[row];
-#pragma unroll
-                for (int i = 0; i < Result::kValues; ++i)
-                    results[row].values[i] *= rescale;
+                results[row].scale(rescale);
             }
             __syncthreads();
             multiply_values(results, scores);

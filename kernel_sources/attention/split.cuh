@@ -7,7 +7,9 @@
 #include "attention/layout.h"
 #include "attention/rows.cuh"
 #include "attention/softmax.cuh"
+#include "common/atomics.cuh"
 #include "common/element.cuh"
+#include "common/vector.cuh"
 
 namespace jitney {
 
@@ -26,20 +28,56 @@ JITNEY_DEVICE KeyRange split_range(int keys, int splits, int split, int tile) {
 }
 
 // One row as a warp holds it: the maximum in units of log2 (0 where nothing was seen), the sum, and
-// the accumulators, not normalised; lane l has the elements l, l + 32, ... of the head.
-template <int head_dim>
+// the accumulators, not normalised. A lane has `width` neighbouring elements of every 32 * width.
+template <int dims, int width_>
 struct RowResult {
-    static constexpr int kValues = (head_dim + 31) / 32;
+    static constexpr int head_dim = dims;
+    static constexpr int width = width_;
+    static constexpr int kVectors = (dims + 32 * width - 1) / (32 * width);
+    static_assert(dims % width == 0);
+
     float maximum;
     float sum;
-    float values[kValues];
+    Vector<float, width> values[kVectors];
+
+    JITNEY_DEVICE void scale(float factor) {
+#pragma unroll
+        for (int i = 0; i < kVectors; ++i) {
+#pragma unroll
+            for (int j = 0; j < width; ++j)
+                values[i].items[j] *= factor;
+        }
+    }
+
+    JITNEY_DEVICE void add(const Vector<float, width> (&other)[kVectors], float weight, int lane) {
+        for_each_vector(lane, [&](int i, int) {
+#pragma unroll
+            for (int j = 0; j < width; ++j)
+                values[i].items[j] += weight * other[i].items[j];
+        });
+    }
+
+    // body(vector, first dim) for each vector of this lane that lies in the head.
+    template <class Body>
+    JITNEY_DEVICE static void for_each_vector(int lane, const Body& body) {
+#pragma unroll
+        for (int i = 0; i < kVectors; ++i) {
+            const int dim = (i * 32 + lane) * width;
+            if (dim < dims) body(i, dim);
+        }
+    }
+};
+
+// What a partial result is merged by; a part that saw nothing has the sum 0 and weighs nothing.
+struct RowStatistics {
+    float maximum;
+    float sum;
 };
 
 // Partial results of `rows` rows from several parts, in shared or global memory.
 struct Partials {
-    float* out;      // [part, row, row_floats]
-    float* maximum;  // [part, row]
-    float* sum;      // [part, row]
+    float* out;                 // [part, row, row_floats]
+    RowStatistics* statistics;  // [part, row]
     int rows;
     int row_floats;
 
@@ -50,48 +88,57 @@ struct Partials {
         return out + slot(part, row) * row_floats;
     }
 
-    template <int head_dim>
-    JITNEY_DEVICE void store(int part, int row, const RowResult<head_dim>& result, int lane) const {
+    template <class Result>
+    JITNEY_DEVICE void store(int part, int row, const Result& result, int lane) const {
         float* to = row_out(part, row);
-#pragma unroll
-        for (int i = 0; i < RowResult<head_dim>::kValues; ++i) {
-            if (lane + 32 * i < head_dim) to[lane + 32 * i] = result.values[i];
-        }
-        if (lane == 0) {
-            maximum[slot(part, row)] = result.maximum;
-            sum[slot(part, row)] = result.sum;
-        }
+        Result::for_each_vector(lane,
+                                [&](int i, int dim) { store_vector(to + dim, result.values[i]); });
+        if (lane == 0) statistics[slot(part, row)] = {result.maximum, result.sum};
     }
 
-    // Merges `parts` parts of a row. A part that saw nothing has the sum 0 and weighs nothing.
-    template <int head_dim>
-    JITNEY_DEVICE RowResult<head_dim> merge(int parts, int row, int lane) const {
-        float top = -infinity();
-        for (int part = lane; part < parts; part += 32) {
-            if (sum[slot(part, row)] != 0.0f) top = fmaxf(top, maximum[slot(part, row)]);
-        }
-        top = warp_max(top);
-        RowResult<head_dim> result = {top == -infinity() ? 0.0f : top, 0.0f, {}};
+    // Merges `parts` parts of a row.
+    template <class Result>
+    JITNEY_DEVICE Result merge(int parts, int row, int lane) const {
+        constexpr int ahead = 8;  // parts whose loads are in flight at once
+        Result result = {};
+        result.maximum = -infinity();
+#pragma unroll 1
         for (int first = 0; first < parts; first += 32) {
-            float weight = 0.0f;
-            if (first + lane < parts && sum[slot(first + lane, row)] != 0.0f) {
-                weight = exp2_fast(maximum[slot(first + lane, row)] - result.maximum);
-                result.sum += weight * sum[slot(first + lane, row)];
-            }
             const int count = min(32, parts - first);
-#pragma unroll 4
-            for (int part = 0; part < count; ++part) {
-                const float part_weight = __shfl_sync(kAllLanes, weight, part);
-                const float* from = row_out(first + part, row);
+            RowStatistics mine = {-infinity(), 0.0f};
+            if (lane < count) mine = statistics[slot(first + lane, row)];
+            decltype(Result::values) loaded[ahead];
+            const auto load = [&](int part) {
 #pragma unroll
-                for (int i = 0; i < RowResult<head_dim>::kValues; ++i) {
-                    if (lane + 32 * i < head_dim) {
-                        result.values[i] += part_weight * from[lane + 32 * i];
-                    }
+                for (int j = 0; j < ahead; ++j) {
+                    if (part + j >= count) continue;
+                    const float* from = row_out(first + part + j, row);
+                    Result::for_each_vector(lane, [&](int i, int dim) {
+                        loaded[j][i] = load_vector<Result::width>(from + dim);
+                    });
+                }
+            };
+            load(0);  // before the weights are known, so that both loads are in flight
+
+            const float top = warp_max(mine.sum == 0.0f ? -infinity() : mine.maximum);
+            const float maximum = fmaxf(result.maximum, top);
+            const float shift = maximum == -infinity() ? 0.0f : maximum;
+            const float rescale = exp2_fast(result.maximum - shift);
+            const float weight = mine.sum == 0.0f ? 0.0f : exp2_fast(mine.maximum - shift);
+            result.maximum = maximum;
+            result.sum = result.sum * rescale + warp_sum(weight * mine.sum);
+            result.scale(rescale);
+#pragma unroll 1
+            for (int part = 0; part < count; part += ahead) {
+                if (part > 0) load(part);
+#pragma unroll
+                for (int j = 0; j < ahead; ++j) {
+                    const float part_weight = __shfl_sync(kAllLanes, weight, (part + j) % 32);
+                    if (part + j < count) result.add(loaded[j], part_weight, lane);
                 }
             }
         }
-        result.sum = warp_sum(result.sum);
+        if (result.maximum == -infinity()) result.maximum = 0.0f;
         return result;
     }
 };
@@ -100,22 +147,26 @@ struct Partials {
 template <class C>
 JITNEY_DEVICE Partials workspace_partials(const AttentionParams& params, int tile) {
     const long long rows = static_cast<long long>(tile) * params.splits * C::tile_m;
-    return {params.partial_out + rows * C::head_dim, params.partial_max + rows,
-            params.partial_sum + rows, C::tile_m, C::head_dim};
+    return {params.partial_out + rows * C::head_dim,
+            static_cast<RowStatistics*>(params.partial_statistics) + rows, C::tile_m, C::head_dim};
 }
 
 // Normalises and writes a finished row.
-template <class C>
+template <class C, class Result>
 JITNEY_DEVICE void write_row(const AttentionParams& params, int batch, const PackedRow& row,
-                             const RowResult<C::head_dim>& result, int lane) {
+                             const Result& result, int lane) {
     using T = Element<C::format>;
     const float norm = result.sum == 0.0f ? 0.0f : 1.0f / result.sum;
     T* out =
         static_cast<T*>(params.out) + offset_of(params.out_strides, batch, row.position, row.head);
+    Result::for_each_vector(lane, [&](int i, int dim) {
+        Vector<T, Result::width> to;
 #pragma unroll
-    for (int i = 0; i < RowResult<C::head_dim>::kValues; ++i) {
-        if (lane + 32 * i < C::head_dim) out[lane + 32 * i] = T::from(result.values[i] * norm);
-    }
+        for (int j = 0; j < Result::width; ++j) {
+            to.items[j] = T::from(result.values[i].items[j] * norm);
+        }
+        store_vector(out + dim, to);
+    });
     if (params.lse != nullptr && lane == 0) {
         params.lse[offset_of(params.lse_strides, batch, row.position, row.head)] =
             row_lse(result.maximum, result.sum);
@@ -123,16 +174,15 @@ JITNEY_DEVICE void write_row(const AttentionParams& params, int batch, const Pac
 }
 
 // True in every thread of the block that arrives last of a tile's splits. `flag` is a word of
-// shared memory that nothing else uses.
+// shared memory that nothing else uses. The barriers extend the order that the one atomic makes to
+// all threads of the block.
 JITNEY_DEVICE bool arrive_last(const AttentionParams& params, int tile, unsigned* flag) {
-    __threadfence();  // what this thread left is visible before the block counts as arrived
     __syncthreads();
     if (threadIdx.x == 0) {
         const unsigned last = static_cast<unsigned>(params.splits) - 1;
-        *flag = atomicInc(params.arrived + tile, last) == last ? 1u : 0u;
+        *flag = atomic_inc_acq_rel(params.arrived + tile, last) == last ? 1u : 0u;
     }
     __syncthreads();
-    __threadfence();
     return *flag != 0;
 }
 
@@ -159,26 +209,28 @@ struct SplitBlock {
 
 // Ends a decode block. for_my_results(body) calls body(row, result) for the rows whose results this
 // warp holds. With one split they are the output; otherwise the last block to arrive merges all.
-template <class C, class ForMyResults>
+template <class C, class Result, class ForMyResults>
 JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock& block,
                                 unsigned* flag, const ForMyResults& for_my_results) {
-    using Result = RowResult<C::head_dim>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int warp = warp_index();
     const auto write = [&](int row, const Result& result) {
         write_row<C>(params, block.batch, packed_row(params, block.kv_head, block.first_row + row),
                      result, lane);
     };
-    if (params.splits == 1) {
-        for_my_results(write);
-        return;
-    }
     const Partials partials = workspace_partials<C>(params, block.tile);
-    for_my_results(
-        [&](int row, const Result& result) { partials.store(block.split, row, result, lane); });
+    for_my_results([&](int row, const Result& result) {
+        if (params.splits == 1) {
+            write(row, result);
+        } else {
+            partials.store(block.split, row, result, lane);
+        }
+    });
+    if (params.splits == 1) return;
     if (!arrive_last(params, block.tile, flag)) return;
+#pragma unroll 1
     for (int row = warp; row < block.rows; row += kAttentionWarps) {
-        write(row, partials.template merge<C::head_dim>(params.splits, row, lane));
+        write(row, partials.template merge<Result>(params.splits, row, lane));
     }
 }
 

@@ -9,39 +9,45 @@
 namespace jitney {
 
 // `threads` threads (this one is number `thread`) copy `rows` rows of head_dim 16-bit elements.
-// source(row) gives the address of a row, or null for a row that is to be zero; what lies between
-// head_dim and its multiple of 16 becomes zero too.
-template <int head_dim, int rows, int threads, class Source>
-JITNEY_DEVICE void load_tile(SharedAddress tile, int thread, const Source& source) {
+// The cursor walks over the rows that this thread takes: start(row), then advance(rows); address()
+// is where the row begins, and where valid() is false nothing is read and the row becomes zero.
+// What lies between head_dim and its multiple of 16 becomes zero too.
+template <int head_dim, int rows, int threads, class Cursor>
+JITNEY_DEVICE void load_tile(SharedAddress tile, int thread, Cursor cursor) {
     constexpr int chunks = mma_dim(head_dim) / 8;
     constexpr int used_chunks = head_dim / 8;
     constexpr int rows_a_pass = threads / chunks;
     const int first_row = thread / chunks;
     const int chunk = thread - first_row * chunks;
     if (threads % chunks != 0 && first_row >= rows_a_pass) return;
-    SharedAddress to = tile + first_row * mma_row_bytes(head_dim) + chunk * 16;
+    const bool used = used_chunks == chunks || chunk < used_chunks;
+    const SharedAddress to = tile + first_row * mma_row_bytes(head_dim) + chunk * 16;
+    cursor.start(first_row);
 #pragma unroll
     for (int pass = 0; pass < (rows + rows_a_pass - 1) / rows_a_pass; ++pass) {
-        const int row = first_row + pass * rows_a_pass;
-        if (rows % rows_a_pass != 0 && row >= rows) return;
-        const char* from = static_cast<const char*>(source(row));
-        const bool valid = from != nullptr && (used_chunks == chunks || chunk < used_chunks);
+        if (rows % rows_a_pass != 0 && first_row + pass * rows_a_pass >= rows) return;
         cp_async_16(to + pass * rows_a_pass * mma_row_bytes(head_dim),
-                    valid ? from + chunk * 16 : source.anywhere(), valid);
+                    cursor.address() + chunk * 16, used && cursor.valid());
+        cursor.advance(rows_a_pass);
     }
 }
 
-// Rows [first, first + count) of one head of K or V; rows past `count` are zero and never read.
-struct DenseRows {
-    const char* base;     // row `first`
-    long long row_bytes;  // from row to row
-    int count;            // rows that may be read
+// Rows of one head of K or V that lie a fixed distance apart; `left` of them may be read.
+struct DenseCursor {
+    const char* row;
+    long long row_bytes;
+    int left;
 
-    JITNEY_DEVICE const void* operator()(int row) const {
-        return row < count ? base + row * row_bytes : nullptr;
+    JITNEY_DEVICE void start(int first) {
+        row += first * row_bytes;
+        left -= first;
     }
-    // An address that is never read, for copies that only fill with zeros.
-    JITNEY_DEVICE const void* anywhere() const { return base; }
+    JITNEY_DEVICE void advance(int rows) {
+        row += rows * row_bytes;
+        left -= rows;
+    }
+    JITNEY_DEVICE const char* address() const { return row; }
+    JITNEY_DEVICE bool valid() const { return left > 0; }
 };
 
 // The address at which this lane reads a 16x16 block for operand a of an mma, or transposed for

@@ -1,4 +1,5 @@
 // The two products of attention for one warp: S = Q K^T and O += P V, over tiles in shared memory.
+// The fragments of the next step are loaded before the current ones are multiplied.
 #pragma once
 
 #include "attention/tile_loads.cuh"
@@ -7,19 +8,39 @@
 
 namespace jitney {
 
-// scores += q * k^T for one 16-wide step of the head dimension and all keys of a tile. `keys` is
-// the lane's address (lane_address_columns) of that step in the tile's first 16 keys.
-template <int format, int head_dim, int row_blocks, int key_blocks>
-JITNEY_DEVICE void multiply_keys(float (&scores)[row_blocks][key_blocks][4],
-                                 const unsigned (&q)[row_blocks][4], SharedAddress keys) {
+// scores += q * k^T over the whole head dimension and all keys of a tile. `keys` is the lane's
+// address (lane_address_columns) in the tile's first 16 keys; load_q(fragments, step) gives the
+// rows' 16-wide step of the head dimension.
+template <int format, int head_dim, int row_blocks, int key_blocks, class LoadQ>
+JITNEY_DEVICE void multiply_keys(float (&scores)[row_blocks][key_blocks][4], SharedAddress keys,
+                                 const LoadQ& load_q) {
+    constexpr int pairs = key_blocks / 2;
+    constexpr int steps = mma_dim(head_dim) / 16;
+    const auto load_k = [keys](unsigned(&k)[4], int step, int pair) {
+        ldmatrix_x4(k, keys + pair * 16 * mma_row_bytes(head_dim) + step * 32);
+    };
+    unsigned q[2][row_blocks][4];
+    unsigned k[2][4];
+    load_q(q[0], 0);
+    load_k(k[0], 0, 0);
 #pragma unroll
-    for (int pair = 0; pair < key_blocks / 2; ++pair) {
-        unsigned k[4];
-        ldmatrix_x4(k, keys + pair * 16 * mma_row_bytes(head_dim));
+    for (int step = 0; step < steps; ++step) {
 #pragma unroll
-        for (int block = 0; block < row_blocks; ++block) {
-            mma_m16n8k16<format>(scores[block][2 * pair], q[block], k[0], k[1]);
-            mma_m16n8k16<format>(scores[block][2 * pair + 1], q[block], k[2], k[3]);
+        for (int pair = 0; pair < pairs; ++pair) {
+            const int now = (step * pairs + pair) % 2;
+            if (pair + 1 < pairs) {
+                load_k(k[1 - now], step, pair + 1);
+            } else if (step + 1 < steps) {
+                load_k(k[1 - now], step + 1, 0);
+            }
+            if (pair == 0 && step + 1 < steps) load_q(q[(step + 1) % 2], step + 1);
+#pragma unroll
+            for (int block = 0; block < row_blocks; ++block) {
+                mma_m16n8k16<format>(scores[block][2 * pair], q[step % 2][block], k[now][0],
+                                     k[now][1]);
+                mma_m16n8k16<format>(scores[block][2 * pair + 1], q[step % 2][block], k[now][2],
+                                     k[now][3]);
+            }
         }
     }
 }
@@ -30,8 +51,15 @@ JITNEY_DEVICE void multiply_values(float (&out)[row_blocks][dim_blocks][4],
                                    const float (&scores)[row_blocks][key_blocks][4],
                                    SharedAddress values) {
     using T = Element<format>;
+    constexpr int pairs = dim_blocks / 2;
+    constexpr int steps = key_blocks / 2;
+    const auto load_v = [values](unsigned(&v)[4], int step, int pair) {
+        ldmatrix_x4_transposed(v, values + step * 16 * mma_row_bytes(head_dim) + pair * 32);
+    };
+    unsigned v[2][4];
+    load_v(v[0], 0, 0);
 #pragma unroll
-    for (int step = 0; step < key_blocks / 2; ++step) {
+    for (int step = 0; step < steps; ++step) {
         unsigned p[row_blocks][4];
 #pragma unroll
         for (int block = 0; block < row_blocks; ++block) {
@@ -43,13 +71,17 @@ JITNEY_DEVICE void multiply_values(float (&out)[row_blocks][dim_blocks][4],
             p[block][3] = T::pair(right[2], right[3]);
         }
 #pragma unroll
-        for (int pair = 0; pair < dim_blocks / 2; ++pair) {
-            unsigned v[4];
-            ldmatrix_x4_transposed(v, values + step * 16 * mma_row_bytes(head_dim) + pair * 32);
+        for (int pair = 0; pair < pairs; ++pair) {
+            const int now = (step * pairs + pair) % 2;
+            if (pair + 1 < pairs) {
+                load_v(v[1 - now], step, pair + 1);
+            } else if (step + 1 < steps) {
+                load_v(v[1 - now], step + 1, 0);
+            }
 #pragma unroll
             for (int block = 0; block < row_blocks; ++block) {
-                mma_m16n8k16<format>(out[block][2 * pair], p[block], v[0], v[1]);
-                mma_m16n8k16<format>(out[block][2 * pair + 1], p[block], v[2], v[3]);
+                mma_m16n8k16<format>(out[block][2 * pair], p[block], v[now][0], v[now][1]);
+                mma_m16n8k16<format>(out[block][2 * pair + 1], p[block], v[now][2], v[now][3]);
             }
         }
     }

@@ -1,4 +1,4 @@
-// Reductions over the lanes of a warp.
+// Warps: which one this is, and reductions over its lanes.
 #pragma once
 
 #include "common/builtins.cuh"
@@ -7,6 +7,12 @@ namespace jitney {
 
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
+
+// The warp's number in its (one-dimensional) block, in a form that the compiler knows to be the
+// same in all lanes.
+JITNEY_DEVICE int warp_index() {
+    return __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpSize, 0);
+}
 
 // Over groups of `width` neighbouring lanes; every lane gets its group's result.
 template <int width = kWarpSize>
