@@ -52,15 +52,34 @@ bool is_mma(KernelId kernel) {
 
 // The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
 // needs on Hopper; it pays once there are enough tiles for every SM. Above head_dim 128 the
-// accumulators of two blocks would not fit into the registers.
+// accumulators of two blocks would not fit into the registers, and where a mask is read neither. It
+// takes fewer keys where that keeps three blocks on an SM, or what sm_120 has room for, from
+// spilling.
 Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
+    const int dim = mma_dim(p.head_dim);
     const bool wide =
-        p.head_dim <= 128 && product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
-    return {wide ? 128 : 64, 64};
+        dim <= 128 && !p.mask && product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
+    if (!wide) {
+        const bool fits =
+            prefill_mma_shared_bytes(p.head_dim, 64, 64) <= facts.shared_bytes_per_block;
+        return {64, fits ? 64 : 48};
+    }
+    if (dim > 32 && dim <= 64) return {128, facts.arch.number >= 100 ? 32 : 48};
+    return {128, dim > 112 && facts.arch.number >= 120 ? 48 : 64};
 }
 
-Tile decode_mma_tile(const AttentionProblem& p) {
-    return {kDecodeTileM, mma_dim(p.head_dim) <= 80 ? 32 : 16};
+// At least this many stages hide the memory's latency behind the products.
+constexpr int kMinDecodeStages = 3;
+
+// Ring stages that fit into `bytes` of shared memory.
+int decode_stages_within(int bytes, const AttentionProblem& p, int tile_n) {
+    return bytes / (decode_mma_ring_bytes(p.head_dim, tile_n, 1) * kAttentionWarps);
+}
+
+Tile decode_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
+    const bool wide = mma_dim(p.head_dim) <= 128 &&
+                      decode_stages_within(facts.shared_bytes_per_block, p, 32) >= kMinDecodeStages;
+    return {kDecodeTileM, wide ? 32 : 16};
 }
 
 // As many query rows a block as leave registers for the accumulators.
@@ -80,7 +99,7 @@ Tile tile_of(KernelId kernel, const AttentionProblem& p, const DeviceFacts& fact
         case KernelId::attn_prefill_mma:
             return prefill_mma_tile(p, facts);
         case KernelId::attn_decode_mma:
-            return decode_mma_tile(p);
+            return decode_mma_tile(p, facts);
         case KernelId::attn_decode_scalar:
             return decode_scalar_tile(p);
         default:
@@ -91,11 +110,12 @@ Tile tile_of(KernelId kernel, const AttentionProblem& p, const DeviceFacts& fact
 // Ring stages of attn_decode_mma: as many as let two blocks share an SM, or, where that would
 // leave too few loads in flight, as many as one block can have.
 int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts) {
-    const int stage = decode_mma_ring_bytes(p.head_dim, tile.n, 1) * kAttentionWarps;
-    const int block_reserve = 1024;  // the system's share of each resident block
-    const int paired = (facts.shared_bytes_per_sm / 2 - block_reserve) / stage;
-    if (paired >= 4) return std::min(paired, 8);
-    return std::clamp(facts.shared_bytes_per_block / stage, 3, 8);
+    constexpr int most = 8;
+    constexpr int reserve = 1024;  // the system's share of each resident block
+    const int paired = decode_stages_within(facts.shared_bytes_per_sm / 2 - reserve, p, tile.n);
+    if (paired >= kMinDecodeStages) return std::min(paired, most);
+    const int alone = decode_stages_within(facts.shared_bytes_per_block, p, tile.n);
+    return std::clamp(alone, kMinDecodeStages, most);
 }
 
 Spec make_spec(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts) {

@@ -120,12 +120,12 @@ struct DecodeMma {
         for (int i = 0; tile_key(i) < keys.end; ++i) {
             const SharedAddress k_lane = lane_address_columns(next(2 * i), kRowBytes, lane);
             float scores[1][kKeyBlocks][4] = {};
-            multiply_keys<C::format, C::head_dim>(scores, k_lane,
-                                                  [&](Fragments& fragments, int step) {
+            multiply_keys<C::format, C::head_dim, 2>(scores, k_lane,
+                                                     [&](Fragments& fragments, int step) {
 #pragma unroll
-                                                      for (int j = 0; j < 4; ++j)
-                                                          fragments[0][j] = q[step][0][j];
-                                                  });
+                                                         for (int j = 0; j < 4; ++j)
+                                                             fragments[0][j] = q[step][0][j];
+                                                     });
             const int key = tile_key(i);
             if (key + C::tile_n > clear_keys) {
                 mask_scores<C>(scores[0], limits, key + 2 * (lane % 4));
@@ -165,7 +165,8 @@ struct DecodeMma {
         finish_split<C, Result>(params, block, flag, [&](const auto& body) {
 #pragma unroll 1
             for (int row = warp; row < block.rows; row += kAttentionWarps) {
-                body(row, warps.template merge<Result>(kAttentionWarps, row, lane));
+                body(row,
+                     warps.template merge<Result, kAttentionWarps>(kAttentionWarps, row, lane));
             }
         });
     }

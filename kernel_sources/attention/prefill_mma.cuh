@@ -18,8 +18,11 @@ struct PrefillMma {
     static constexpr int kDimSteps = mma_dim(C::head_dim) / 16;
     static constexpr int kDimBlocks = 2 * kDimSteps;
     static constexpr int kWarpRows = 16 * kRowBlocks;
-    // Q stays in registers where that leaves room for the accumulators.
-    static constexpr bool kKeepQ = kDimSteps * kRowBlocks <= 8;
+    // Where three blocks fit an SM, their warps hide each other's waits, and the registers are
+    // worth more to them than Q kept in registers or loaded ahead.
+    static constexpr int kBlocksAnSm = C::head_dim <= 64 ? 3 : 2;
+    static constexpr bool kKeepQ = kBlocksAnSm == 2 && kDimSteps * kRowBlocks <= 8;
+    static constexpr int kQBuffers = kBlocksAnSm == 2 ? 2 : 1;
 
     using T = Element<C::format>;
     using Fragments = unsigned[kRowBlocks][4];
@@ -42,7 +45,7 @@ struct PrefillMma {
           lane(static_cast<int>(threadIdx.x) % 32),
           warp(warp_index()) {
         const int heads = params.batch * params.kv_heads;
-        const int block = static_cast<int>(blockIdx.x);
+        const int block = reread_block_index();
         int head;
         if constexpr (C::causal != 0) {
             // The longest tiles of all heads first, so that the last wave is short.
@@ -75,15 +78,39 @@ struct PrefillMma {
         }
     };
 
-    // Found anew for each tile: a multiplication costs less than the registers of two cursors.
-    JITNEY_DEVICE void load_keys(SharedAddress to, const void* tensor,
-                                 const AttentionStrides& strides, int key) const {
-        const char* head =
-            static_cast<const char*>(tensor) + offset_of(strides, batch, 0, kv_head) * 2;
-        const long long row_bytes = strides.row * 2;
+    // What the loop needs now and then lies in the padding behind the rows of Q and K, because the
+    // accumulators leave no registers for it: the limits of each row of Q,
+    JITNEY_DEVICE RowLimits* limits(int row) const { return padding<RowLimits>(row); }
+    // how far the loop goes,
+    struct KeyBounds {
+        int all;    // keys that any row sees
+        int clear;  // keys that every row sees: tiles within need no masking
+    };
+    JITNEY_DEVICE KeyBounds* bounds() const { return padding<KeyBounds>(C::tile_m); }
+    // and where this head's keys and values begin.
+    struct KeyRows {
+        const char* first;
+        long long row_bytes;
+    };
+    JITNEY_DEVICE KeyRows* k_rows() const { return padding<KeyRows>(C::tile_m + 1); }
+    JITNEY_DEVICE KeyRows* v_rows() const { return padding<KeyRows>(C::tile_m + 2); }
+
+    template <class Note>
+    JITNEY_DEVICE static Note* padding(int row) {
+        static_assert(sizeof(Note) <= 16);
+        return reinterpret_cast<Note*>(shared_memory() + row * kRowBytes +
+                                       mma_dim(C::head_dim) * 2);
+    }
+
+    JITNEY_DEVICE KeyRows rows_of(const void* tensor, const AttentionStrides& strides) const {
+        return {static_cast<const char*>(tensor) + offset_of(strides, batch, 0, kv_head) * 2,
+                strides.row * 2};
+    }
+
+    JITNEY_DEVICE void load_keys(SharedAddress to, const KeyRows& rows, int key) const {
         load_tile<C::head_dim, C::tile_n, kAttentionThreads>(
             to, static_cast<int>(threadIdx.x),
-            DenseCursor{head + key * row_bytes, row_bytes, params.kv_len - key});
+            DenseCursor{rows.first + key * rows.row_bytes, rows.row_bytes, params.kv_len - key});
         cp_async_commit();
     }
 
@@ -100,27 +127,35 @@ struct PrefillMma {
         const int last_row = min(first_row + C::tile_m, params.q_len * params.group) - 1;
         const int first_position = first_row / params.group;
         const int keys = visible_keys<C>(params, last_row / params.group);
-        // Tiles that every row sees whole need no masking.
-        const int clear_keys = C::mask != 0 ? 0 : visible_keys<C>(params, first_position);
-
+        if (static_cast<int>(threadIdx.x) < C::tile_m) {
+            const int row = static_cast<int>(threadIdx.x);
+            *limits(row) = row_limits<C>(params, batch, kv_head, first_row + row);
+        }
+        const KeyRows my_k_rows = rows_of(params.k, params.k_strides);
+        if (threadIdx.x == 0) {
+            *k_rows() = my_k_rows;
+            *v_rows() = rows_of(params.v, params.v_strides);
+            *bounds() = {keys, C::mask != 0 ? 0 : visible_keys<C>(params, first_position)};
+        }
         load_tile<C::head_dim, C::tile_m, kAttentionThreads>(q_tile, static_cast<int>(threadIdx.x),
                                                              QueryCursor{*this, first_row});
-        if (keys > 0) load_keys(k_tile, params.k, params.k_strides, 0);
+        if (keys > 0) load_keys(k_tile, my_k_rows, 0);
 
         float out[kRowBlocks][kDimBlocks][4] = {};
         SoftmaxRows rows[kRowBlocks];
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block)
             rows[block] = empty_rows();
-        const int lane_row = first_row + warp * kWarpRows + lane / 4;
         const SharedAddress k_lane = lane_address_columns(k_tile, kRowBytes, lane);
         const SharedAddress v_lane = lane_address_rows(v_tile, kRowBytes, lane);
         Fragments kept_q[kKeepQ ? kDimSteps : 1];
 
-        for (int key = 0; key < keys; key += C::tile_n) {
+        int key = 0;
+        bool more = keys > 0;
+        while (more) {
             cp_async_wait<0>();
             __syncthreads();  // K is here; nobody reads the V before it any more
-            load_keys(v_tile, params.v, params.v_strides, key);
+            load_keys(v_tile, *v_rows(), key);
             if constexpr (kKeepQ) {
                 if (key == 0) {
 #pragma unroll
@@ -130,24 +165,22 @@ struct PrefillMma {
             }
 
             float scores[kRowBlocks][kKeyBlocks][4] = {};
-            multiply_keys<C::format, C::head_dim>(scores, k_lane, [&](Fragments& q, int step) {
-                if constexpr (kKeepQ) {
+            multiply_keys<C::format, C::head_dim, kQBuffers>(
+                scores, k_lane, [&](Fragments& q, int step) {
+                    if constexpr (kKeepQ) {
 #pragma unroll
-                    for (int i = 0; i < 4 * kRowBlocks; ++i)
-                        q[i / 4][i % 4] = kept_q[step][i / 4][i % 4];
-                } else {
-                    load_q(q, step);
-                }
-            });
-            if (key + C::tile_n > clear_keys) {
+                        for (int i = 0; i < 4 * kRowBlocks; ++i)
+                            q[i / 4][i % 4] = kept_q[step][i / 4][i % 4];
+                    } else {
+                        load_q(q, step);
+                    }
+                });
+            if (key + C::tile_n > bounds()->clear) {
 #pragma unroll
                 for (int block = 0; block < kRowBlocks; ++block) {
-                    // Found anew for each such tile: without a mask there are few, and the
-                    // registers are worth more.
-                    const int row = lane_row + block * 16;
-                    const RowLimits limits[2] = {row_limits<C>(params, batch, kv_head, row),
-                                                 row_limits<C>(params, batch, kv_head, row + 8)};
-                    mask_scores<C>(scores[block], limits, key + 2 * (lane % 4));
+                    const int row = warp * kWarpRows + block * 16 + lane / 4;
+                    mask_scores<C>(scores[block], {*limits(row), *limits(row + 8)},
+                                   key + 2 * (lane % 4));
                 }
             }
 #pragma unroll
@@ -157,20 +190,21 @@ struct PrefillMma {
 
             cp_async_wait<0>();
             __syncthreads();  // V is here; nobody reads this K any more
-            if (key + C::tile_n < keys) {
-                load_keys(k_tile, params.k, params.k_strides, key + C::tile_n);
-            }
+            key += C::tile_n;
+            more = key < bounds()->all;
+            if (more) load_keys(k_tile, *k_rows(), key);
             multiply_values<C::format, C::head_dim>(out, scores, v_lane);
         }
         cp_async_wait<0>();
         __syncthreads();  // Q has landed even where no key was seen; its memory is free now
-        write(out, rows, first_row);
+        PrefillMma(params).write(out, rows);
     }
 
     // Normalises, and writes the output through shared memory, 16 bytes a store. Each warp's rows
     // lie where its own rows of Q lay.
     JITNEY_DEVICE void write(const float (&out)[kRowBlocks][kDimBlocks][4],
-                             SoftmaxRows (&rows)[kRowBlocks], int first_row) const {
+                             const SoftmaxRows (&rows)[kRowBlocks]) const {
+        const int first_row = tile * C::tile_m;
         char* staged = shared_memory() + warp * kWarpRows * kRowBytes;
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block) {
@@ -210,7 +244,7 @@ struct PrefillMma {
 };
 
 template <class C>
-__global__ void __launch_bounds__(kAttentionThreads)
+__global__ void __launch_bounds__(kAttentionThreads, PrefillMma<C>::kBlocksAnSm)
     attn_prefill_mma(const __grid_constant__ AttentionParams params) {
     PrefillMma<C>(params).run();
 }

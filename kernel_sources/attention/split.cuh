@@ -96,10 +96,9 @@ struct Partials {
         if (lane == 0) statistics[slot(part, row)] = {result.maximum, result.sum};
     }
 
-    // Merges `parts` parts of a row.
-    template <class Result>
+    // Merges `parts` parts of a row; the loads of `ahead` parts are in flight at once.
+    template <class Result, int ahead>
     JITNEY_DEVICE Result merge(int parts, int row, int lane) const {
-        constexpr int ahead = 8;  // parts whose loads are in flight at once
         Result result = {};
         result.maximum = -infinity();
 #pragma unroll 1
@@ -212,6 +211,9 @@ struct SplitBlock {
 template <class C, class Result, class ForMyResults>
 JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock& block,
                                 unsigned* flag, const ForMyResults& for_my_results) {
+    // As many as 64 registers take.
+    constexpr int kAhead =
+        Result::kVectors * Result::width <= 4 ? 16 : 64 / (Result::kVectors * Result::width);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = warp_index();
     const auto write = [&](int row, const Result& result) {
@@ -230,7 +232,7 @@ JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock&
     if (!arrive_last(params, block.tile, flag)) return;
 #pragma unroll 1
     for (int row = warp; row < block.rows; row += kAttentionWarps) {
-        write(row, partials.template merge<Result>(params.splits, row, lane));
+        write(row, partials.template merge<Result, kAhead>(params.splits, row, lane));
     }
 }
 

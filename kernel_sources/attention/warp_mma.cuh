@@ -11,7 +11,8 @@ namespace jitney {
 // scores += q * k^T over the whole head dimension and all keys of a tile. `keys` is the lane's
 // address (lane_address_columns) in the tile's first 16 keys; load_q(fragments, step) gives the
 // rows' 16-wide step of the head dimension.
-template <int format, int head_dim, int row_blocks, int key_blocks, class LoadQ>
+// `q_buffers` is 2 to load the next step's rows ahead, 1 to save their registers.
+template <int format, int head_dim, int q_buffers, int row_blocks, int key_blocks, class LoadQ>
 JITNEY_DEVICE void multiply_keys(float (&scores)[row_blocks][key_blocks][4], SharedAddress keys,
                                  const LoadQ& load_q) {
     constexpr int pairs = key_blocks / 2;
@@ -19,12 +20,13 @@ JITNEY_DEVICE void multiply_keys(float (&scores)[row_blocks][key_blocks][4], Sha
     const auto load_k = [keys](unsigned(&k)[4], int step, int pair) {
         ldmatrix_x4(k, keys + pair * 16 * mma_row_bytes(head_dim) + step * 32);
     };
-    unsigned q[2][row_blocks][4];
+    unsigned q[q_buffers][row_blocks][4];
     unsigned k[2][4];
     load_q(q[0], 0);
     load_k(k[0], 0, 0);
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
+        if (q_buffers == 1 && step > 0) load_q(q[0], step);
 #pragma unroll
         for (int pair = 0; pair < pairs; ++pair) {
             const int now = (step * pairs + pair) % 2;
@@ -33,13 +35,15 @@ JITNEY_DEVICE void multiply_keys(float (&scores)[row_blocks][key_blocks][4], Sha
             } else if (step + 1 < steps) {
                 load_k(k[1 - now], step + 1, 0);
             }
-            if (pair == 0 && step + 1 < steps) load_q(q[(step + 1) % 2], step + 1);
+            if (q_buffers == 2 && pair == 0 && step + 1 < steps) {
+                load_q(q[(step + 1) % 2], step + 1);
+            }
 #pragma unroll
             for (int block = 0; block < row_blocks; ++block) {
-                mma_m16n8k16<format>(scores[block][2 * pair], q[step % 2][block], k[now][0],
+                mma_m16n8k16<format>(scores[block][2 * pair], q[step % q_buffers][block], k[now][0],
                                      k[now][1]);
-                mma_m16n8k16<format>(scores[block][2 * pair + 1], q[step % 2][block], k[now][2],
-                                     k[now][3]);
+                mma_m16n8k16<format>(scores[block][2 * pair + 1], q[step % q_buffers][block],
+                                     k[now][2], k[now][3]);
             }
         }
     }

@@ -13,4 +13,12 @@ JITNEY_DEVICE char* shared_memory() {
     return jitney_shared_memory;
 }
 
+// blockIdx.x, read anew at each call: what was derived from it before a loop need not stay in
+// registers to be known behind it.
+JITNEY_DEVICE int reread_block_index() {
+    int index;
+    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
+    return index;
+}
+
 }  // namespace jitney
