@@ -67,12 +67,9 @@ AttentionParams make_params(const AttentionArgs& args, const policy::AttentionPr
     params.scale_log2 = scale_log2_of(args, problem.head_dim);
     params.splits = choice.splits;
     if (scratch != nullptr) {
-        const policy::AttentionWorkspace& sizes = choice.workspace;
         char* base = static_cast<char*>(scratch);
         params.partial_out = reinterpret_cast<float*>(base);
-        params.partial_max = reinterpret_cast<float*>(base + sizes.partial_out_bytes);
-        params.partial_sum =
-            reinterpret_cast<float*>(base + sizes.partial_out_bytes + sizes.partial_row_bytes);
+        params.partial_statistics = base + choice.workspace.partial_out_bytes;
         params.arrived = static_cast<unsigned*>(counters);
     }
     return params;

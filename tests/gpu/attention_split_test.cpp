@@ -42,9 +42,8 @@ std::vector<unsigned> run_with_splits(const AttentionArgs& args, policy::KernelI
     choice.splits = splits;
     choice.geometry.grid[0] = static_cast<unsigned>(tiles) * static_cast<unsigned>(splits);
     choice.workspace.arrived_bytes = tiles * 4;
-    choice.workspace.partial_row_bytes = rows * 4;
-    choice.workspace.partial_out_bytes =
-        choice.workspace.partial_row_bytes * static_cast<std::size_t>(problem.head_dim);
+    choice.workspace.partial_statistics_bytes = rows * 8;
+    choice.workspace.partial_out_bytes = rows * static_cast<std::size_t>(problem.head_dim) * 4;
 
     const runtime::Kernel& loaded = load_kernel(choice.spec, device, nullptr);
     DeviceBuffer counters(choice.workspace.arrived_bytes);
