@@ -13,8 +13,10 @@ target_compile_options(
             -Wsign-conversion
             -Wnon-virtual-dtor
             -Wold-style-cast
-            -Wimplicit-fallthrough
-            -Werror)
+            -Wimplicit-fallthrough)
+if(JITNEY_WERROR)
+  target_compile_options(jitney_options INTERFACE -Werror)
+endif()
 if(JITNEY_SANITIZE)
   target_compile_options(jitney_options INTERFACE -fsanitize=address,undefined
                                                   -fno-sanitize-recover=all
