@@ -40,8 +40,7 @@ std::uint64_t Store::export_bundle(const std::string& path, const std::vector<Re
     const auto read = [&](const Record& record) -> std::string {
         if (record.layer >= current.layers.size()) return {};
         const EntryName name{record.digest, record.compiler, record.kind};
-        ReadFile file =
-            current.layers[record.layer]->read(name.shard(), name.file(), kMaxEntryBytes + 1);
+        ReadFile file = current.layers[record.layer]->read(name.shard(), name.file());
         return decode_as(file.bytes, name) ? std::move(file.bytes) : std::string();
     };
     // The count stands before the items, so the entries are read twice rather than held together.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+
+#include "cache/entry.hpp"
 
 namespace jitney::cache {
 
@@ -156,14 +159,19 @@ ReadFile Layer::read(const std::string& shard, const std::string& name, std::uin
         result.refusal = "can't be examined: " + error_text(errno);
     } else if (!S_ISREG(status.st_mode)) {
         result.refusal = "is not a regular file";
-    } else if (role_ == Role::writable && status.st_nlink != 1) {
+    } else if (role_ == Role::writable && status.st_nlink > 1) {
+        // None at all is an entry that was replaced since it was opened: as good as ever.
         result.refusal = fmt::format("has {} names", status.st_nlink);
+    } else if (FileIdentity(status).bytes > kMaxEntryBytes) {
+        result.refusal = fmt::format("has {} bytes, more than any entry", status.st_size);
     } else {
         result.refusal = distrust(status);
     }
     if (!result.refusal.empty()) return result;
     result.identity = FileIdentity(status);
-    if (!read_bytes(files_, result.file.get(), limit, &result.bytes)) {
+    // One byte more than there should be shows a file that grew.
+    const std::uint64_t most = std::min(limit, result.identity.bytes + 1);
+    if (!read_bytes(files_, result.file.get(), most, &result.bytes)) {
         result.bytes.clear();
         if (errno != ESTALE) result.refusal = "can't be read: " + error_text(errno);
         return result;
@@ -191,10 +199,9 @@ std::vector<ScannedFile> Layer::scan() {
         if (!opened || files_.list(opened.get(), &names) != 0) continue;
         for (std::string& name : names) {
             struct stat status {};
-            if (files_.stat_at(opened.get(), name.c_str(), &status) == 0 &&
-                S_ISREG(status.st_mode)) {
-                found.push_back({shard, std::move(name), FileIdentity(status)});
-            }
+            if (files_.stat_at(opened.get(), name.c_str(), &status) != 0) continue;
+            found.push_back(
+                {shard, std::move(name), S_ISREG(status.st_mode), FileIdentity(status)});
         }
     }
     return found;

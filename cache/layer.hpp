@@ -41,6 +41,7 @@ struct ReadFile {
 struct ScannedFile {
     std::string shard;
     std::string name;
+    bool regular = false;
     FileIdentity identity;
 };
 
@@ -60,13 +61,14 @@ class Layer {
     // A shard of the root; an empty handle when it is absent or refused.
     Handle open_shard(const std::string& shard, bool create = false);
 
-    // Reads up to `limit` bytes of a file in a shard, if it may be trusted.
-    ReadFile read(const std::string& shard, const std::string& name, std::uint64_t limit);
+    // Reads a file of a shard, or its first `limit` bytes, if it may be trusted.
+    ReadFile read(const std::string& shard, const std::string& name,
+                  std::uint64_t limit = UINT64_MAX);
 
     // Removes the name if it still stands for that file; true when it is gone.
     bool remove(const Handle& shard, const std::string& name, const FileIdentity& identity);
 
-    // Every regular file of every shard.
+    // Every name in every shard.
     std::vector<ScannedFile> scan();
 
     // Why a file or directory with this status may not be trusted; empty if it may.

@@ -68,7 +68,7 @@ Statistics Store::stat() {
         state.exists = layer->open() != nullptr;
         state.refusal = layer->refusal();
         for (const ScannedFile& file : layer->scan()) {
-            if (!EntryName::parse(file.name)) continue;
+            if (!file.regular || !EntryName::parse(file.name)) continue;
             ++state.entries;
             state.bytes += file.identity.bytes;
         }
@@ -86,7 +86,7 @@ Verification Store::verify() {
         for (const ScannedFile& file : layer->scan()) {
             const auto name = EntryName::parse(file.name);
             if (!name) continue;
-            const ReadFile read = layer->read(file.shard, file.name, kMaxEntryBytes + 1);
+            const ReadFile read = layer->read(file.shard, file.name);
             if (!read.present && read.refusal.empty()) continue;  // gone meanwhile
             ++verification.checked;
             std::string reason;

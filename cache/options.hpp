@@ -21,7 +21,8 @@ struct Options {
     std::uint64_t max_bytes = std::uint64_t{1} << 30;  // of the private root
     // How long to wait for another thread or process that compiles the same key; zero: never wait.
     std::chrono::milliseconds lock_timeout{60000};
-    Warn warn;                          // may be empty; a distinct fault is reported once
+    // May be empty. A distinct fault is reported once. It must not call the Store.
+    Warn warn;
     FileSystem* file_system = nullptr;  // null: the real one
 
     // JITNEY_CACHE_DIR (else XDG_CACHE_HOME/jitney, else HOME/.cache/jitney),

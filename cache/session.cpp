@@ -51,7 +51,7 @@ void Session::add_rejected(const EntryName& name, const Digest& checksum) {
 std::optional<VerifiedEntry> Session::load(Layer& layer, const EntryName& name,
                                            const std::string& material) {
     const std::string path = fmt::format("{}/{}/{}", layer.root(), name.shard(), name.file());
-    const ReadFile file = layer.read(name.shard(), name.file(), kMaxEntryBytes + 1);
+    const ReadFile file = layer.read(name.shard(), name.file());
     if (!file.present) {
         if (!file.refusal.empty()) {
             warnings.once(fmt::format("cache entry {} is not used: it {}", path, file.refusal));
@@ -96,9 +96,8 @@ bool Session::keep(const Entry& entry) {
         return false;
     }
     // The same bytes would be rejected again by the next process.
-    if (const auto decoded = decode(bytes); is_rejected(name, decoded.value->checksum)) {
-        return false;
-    }
+    const auto head = decode_head(bytes, bytes.size());
+    if (is_rejected(name, head.value->checksum)) return false;
     if (const std::string why = publish(*layer, name, bytes); !why.empty()) {
         if (layer->refusal().empty()) {
             warnings.once(fmt::format("compiled kernels are not kept: cache directory {} {}",

@@ -91,7 +91,7 @@ void Store::reject(const Hit& hit) {
     current.add_rejected(name, hit.checksum);
     Layer* const layer = current.writable();
     if (layer == nullptr || hit.layer != 0) return;
-    const ReadFile file = layer->read(name.shard(), name.file(), kMaxEntryBytes + 1);
+    const ReadFile file = layer->read(name.shard(), name.file());
     const auto decoded = decode_as(file.bytes, name);
     if (!decoded || decoded.value->checksum != hit.checksum) return;
     if (const Handle shard = layer->open_shard(name.shard())) {

@@ -41,6 +41,7 @@ SweepResult sweep(Layer& layer, std::uint64_t limit, std::uint64_t target,
     }
     std::vector<ScannedFile> entries;
     for (ScannedFile& file : scanned) {
+        if (!file.regular) continue;
         if (EntryName::parse(file.name)) {
             ++result.entries;
             result.bytes += file.identity.bytes;

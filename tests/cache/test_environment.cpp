@@ -1,0 +1,243 @@
+// Where the cache is said to be, and what happens where that is no place for it.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/cache/support.hpp"
+
+using namespace jitney::cache;
+using namespace jitney::cache::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Variables = std::vector<std::pair<const char*, const char*>>;
+
+// Options::from_environment() with these variables and no others of those that it reads.
+struct FromEnvironment {
+    std::string private_root;
+    std::vector<std::string> readonly_roots;
+    std::uint64_t max_bytes = 0;
+    long timeout = 0;
+    std::size_t warnings = 0;
+};
+
+FromEnvironment from_environment(const Variables& variables) {
+    constexpr const char* kNames[] = {"JITNEY_CACHE_DIR", "XDG_CACHE_HOME", "HOME",
+                                      "JITNEY_CACHE_MAX_BYTES", "JITNEY_CACHE_LOCK_TIMEOUT_MS"};
+    std::vector<std::pair<const char*, std::optional<std::string>>> before;
+    for (const char* name : kNames) {
+        const char* const value = std::getenv(name);
+        before.emplace_back(name, value ? std::optional<std::string>(value) : std::nullopt);
+        ::unsetenv(name);
+    }
+    for (const auto& [name, value] : variables)
+        ::setenv(name, value, 1);
+    WarningLog log;
+    const Options options = Options::from_environment(log.sink());
+    for (const auto& [name, value] : before) {
+        if (value) {
+            ::setenv(name, value->c_str(), 1);
+        } else {
+            ::unsetenv(name);
+        }
+    }
+    return {options.private_root, options.readonly_roots, options.max_bytes,
+            static_cast<long>(options.lock_timeout.count()), log.count()};
+}
+
+// Computes right each time, with `warnings` warnings.
+void check_works_uncached(const std::string& root, std::size_t warnings) {
+    WarningLog log;
+    Options options = options_for(root);
+    options.warn = log.sink();
+    Store store(options);
+    for (int i = 0; i < 2; ++i) {
+        CHECK(get(store).right);
+        CHECK(get(store, "64").computed);
+    }
+    CHECK(log.count() == warnings);
+    CHECK(store.list().empty());
+    CHECK(store.verify().bad.empty());
+    CHECK(store.clear().entries == 0);
+}
+
+}  // namespace
+
+TEST_CASE("the directory comes from the first variable that names one") {
+    CHECK(from_environment({{"HOME", "/h"}}).private_root == "/h/.cache/jitney");
+    CHECK(from_environment({{"HOME", "/h"}, {"XDG_CACHE_HOME", "/x"}}).private_root == "/x/jitney");
+    CHECK(from_environment({{"HOME", "/h"}, {"XDG_CACHE_HOME", "relative"}}).private_root ==
+          "/h/.cache/jitney");
+    CHECK(from_environment({{"HOME", "/h"}, {"XDG_CACHE_HOME", ""}}).private_root ==
+          "/h/.cache/jitney");
+    const auto one = from_environment({{"HOME", "/h"}, {"JITNEY_CACHE_DIR", "/c"}});
+    CHECK(one.private_root == "/c");
+    CHECK(one.readonly_roots.empty());
+    CHECK(one.warnings == 0);
+    const auto several = from_environment({{"JITNEY_CACHE_DIR", "/c:/r1::/r2:"}});
+    CHECK(several.private_root == "/c");
+    CHECK(several.readonly_roots == std::vector<std::string>{"/r1", "/r2"});
+    const auto readonly = from_environment({{"JITNEY_CACHE_DIR", ":/r1"}});
+    CHECK(readonly.private_root.empty());
+    CHECK(readonly.readonly_roots == std::vector<std::string>{"/r1"});
+    CHECK(from_environment({{"HOME", "/h"}, {"JITNEY_CACHE_DIR", ""}}).private_root ==
+          "/h/.cache/jitney");
+    CHECK(from_environment({{"JITNEY_CACHE_DIR", "here"}}).private_root ==
+          (fs::current_path() / "here").string());
+}
+
+TEST_CASE("without any of them there is no cache on disk, and one warning") {
+    for (const Variables& variables :
+         {Variables{}, Variables{{"HOME", ""}}, Variables{{"HOME", "relative"}}}) {
+        const auto options = from_environment(variables);
+        CHECK(options.private_root.empty());
+        CHECK(options.readonly_roots.empty());
+        CHECK(options.warnings == 1);
+    }
+    check_works_uncached("", 0);
+}
+
+TEST_CASE("sizes and times are read, and what is neither is reported") {
+    const auto bytes = [](const char* text) {
+        return from_environment({{"HOME", "/h"}, {"JITNEY_CACHE_MAX_BYTES", text}});
+    };
+    constexpr std::uint64_t kDefault = std::uint64_t{1} << 30;
+    CHECK(bytes("0").max_bytes == 0);
+    CHECK(bytes("12345").max_bytes == 12345);
+    CHECK(bytes("64K").max_bytes == 65536);
+    CHECK(bytes("2m").max_bytes == 2097152);
+    CHECK(bytes("3G").max_bytes == 3 * kDefault);
+    CHECK(bytes("3G").warnings == 0);
+    CHECK(bytes("").max_bytes == kDefault);
+    CHECK(bytes("").warnings == 0);
+    for (const char* bad : {"x", "K", "-1", "+1", "1.5G", "1T", " 1", "1 ", "0x10", "1GB",
+                            "99999999999999999999", "99999999999999999G"}) {
+        CHECK_MESSAGE(bytes(bad).max_bytes == kDefault, bad);
+        CHECK_MESSAGE(bytes(bad).warnings == 1, bad);
+    }
+    const auto timeout = [](const char* text) {
+        return from_environment({{"HOME", "/h"}, {"JITNEY_CACHE_LOCK_TIMEOUT_MS", text}});
+    };
+    CHECK(timeout("0").timeout == 0);
+    CHECK(timeout("1500").timeout == 1500);
+    for (const char* bad : {"x", "-1", "1s", "99999999999999"}) {
+        CHECK(timeout(bad).timeout == 60000);
+        CHECK(timeout(bad).warnings == 1);
+    }
+}
+
+TEST_CASE("a root that can't be one: a file, below a file, too long, in /proc") {
+    TempDir temp;
+    write_file(temp / "file", "text");
+    check_works_uncached(temp / "file", 1);
+    check_works_uncached(temp / "file/cache", 1);
+    check_works_uncached(temp.path() + "/" + std::string(300, 'x'), 1);
+    check_works_uncached(std::string(PATH_MAX + 10, 'x'), 1);
+    check_works_uncached("/proc/jitney", 1);
+    CHECK(read_file(temp / "file") == "text");
+}
+
+TEST_CASE("a path just short of PATH_MAX is a path like any other") {
+    TempDir temp;
+    std::string root = temp.path();
+    while (root.size() + 101 < PATH_MAX - 1)
+        root.append("/").append(100, 'p');
+    root += '/';
+    root.append(PATH_MAX - 1 - root.size(), 'q');
+    REQUIRE(root.size() == PATH_MAX - 1);
+    Store store(options_for(root));
+    CHECK(get(store).computed);
+    CHECK_FALSE(get(store).computed);
+    CHECK(store.list().size() == 1);
+}
+
+TEST_CASE("in a read-only directory hits work and misses compile") {
+    TempDir temp;
+    const std::string root = temp / "cache";
+    REQUIRE(Store(options_for(root)).put(sample_key(), sample_entry()));
+    for (const auto& item : fs::recursive_directory_iterator(root)) {
+        if (item.is_directory()) REQUIRE(::chmod(item.path().c_str(), 0500) == 0);
+    }
+    REQUIRE(::chmod(root.c_str(), 0500) == 0);
+    CHECK(as_plain_user(temp.path(), [&] {
+              WarningLog log;
+              Options options = options_for(root);
+              options.warn = log.sink();
+              Store store(options);
+              const Got hit = get(store);
+              if (!hit.right || hit.computed) return 1;
+              for (const char* variant : {"64", "256"}) {
+                  const Got miss = get(store, variant);
+                  if (!miss.right || !miss.computed) return 2;
+              }
+              return log.count() == 1 && log.mentions(root) ? 0 : 3;
+          }) == 0);
+}
+
+TEST_CASE("a parent that can't be written gives one warning") {
+    TempDir temp;
+    REQUIRE(::mkdir((temp / "home").c_str(), 0500) == 0);
+    CHECK(as_plain_user(temp.path(), [&] {
+              WarningLog log;
+              Options options = options_for(temp / "home/.cache/jitney");
+              options.warn = log.sink();
+              Store store(options);
+              for (int i = 0; i < 3; ++i) {
+                  const Got got = get(store);
+                  if (!got.right || !got.computed) return 1;
+              }
+              return log.count() == 1 && log.mentions("Permission denied") ? 0 : 2;
+          }) == 0);
+}
+
+TEST_CASE("a directory deleted while it is in use is made again") {
+    TempDir temp;
+    const std::string root = temp / "a/cache";
+    WarningLog log;
+    Options options = options_for(root);
+    options.warn = log.sink();
+    Store store(options);
+    CHECK(get(store).computed);
+    fs::remove_all(temp / "a");
+    CHECK(get(store).computed);
+    CHECK_FALSE(get(store).computed);
+    fs::remove_all(fs::path(path_of(root, sample_key())).parent_path());
+    CHECK(get(store).computed);
+    CHECK_FALSE(get(store).computed);
+    fs::remove_all(root);
+    store.get_or_compute(sample_key("64"), kCompiler, [&] {
+        fs::remove_all(temp / "a");  // in the middle of a compile
+        return sample_entry("64");
+    });
+    CHECK_FALSE(get(store, "64").computed);
+    CHECK(log.count() == 0);
+}
+
+TEST_CASE("a process without descriptors left compiles all the same") {
+    TempDir temp;
+    CHECK(in_child([&] {
+              Store store(options_for(temp / "cache"));
+              if (!get(store).computed) return 1;
+              rlimit limit{};
+              ::getrlimit(RLIMIT_NOFILE, &limit);
+              const rlimit none{0, limit.rlim_max};
+              ::setrlimit(RLIMIT_NOFILE, &none);
+              const Got without = get(store);
+              if (!without.right || !without.computed) return 2;
+              ::setrlimit(RLIMIT_NOFILE, &limit);
+              return get(store).computed ? 3 : 0;
+          }) == 0);
+}
+
+TEST_CASE("a warning that throws harms nobody") {
+    TempDir temp;
+    write_file(temp / "file", "text");
+    Options options = options_for(temp / "file");
+    options.warn = [](std::string_view) { throw std::runtime_error("the log is full"); };
+    Store store(options);
+    CHECK(get(store).right);
+}

@@ -1,0 +1,209 @@
+// Every system call fails in every way: the caller gets the right bytes, and the next process an
+// unharmed cache.
+#include <map>
+
+#include "tests/cache/faulty_files.hpp"
+
+using namespace jitney::cache;
+using namespace jitney::cache::testing;
+using Mode = FaultyFiles::Mode;
+
+namespace {
+
+constexpr int kErrors[] = {ENOSPC, EDQUOT, EIO,    EINTR, EMFILE, EXDEV,
+                           ESTALE, EBUSY,  EACCES, EROFS, ENOLCK, EOPNOTSUPP};
+
+struct Scenario {
+    const char* name;
+    std::function<void(const std::string& root)> prepare;
+    bool must_survive;  // the entry that was there is there afterwards
+};
+
+const std::vector<Scenario>& scenarios() {
+    static const std::vector<Scenario> all{
+        {"nothing there", [](const std::string&) {}, false},
+        {"a hit",
+         [](const std::string& root) {
+             Store store(options_for(root));
+             REQUIRE(get(store).computed);
+             set_age(path_of(root, sample_key()), 100000);
+         },
+         true},
+        {"a damaged entry",
+         [](const std::string& root) { write_file(path_of(root, sample_key()), "junk"); }, false},
+        {"full, with leftovers",
+         [](const std::string& root) {
+             Store store(options_for(root));
+             for (const char* variant : {"1", "2", "3"})
+                 REQUIRE(get(store, variant).computed);
+             for (const std::string& name :
+                  {std::string("/.tmp-1-1-1"), "/.lock-" + sample_key().digest.hex()}) {
+                 const std::string leftover =
+                     root + "/" + sample_key("1").digest.hex().substr(0, 2) + name;
+                 write_file(leftover, "half");
+                 set_age(leftover, 8000);
+             }
+             for (const char* variant : {"1", "2", "3"}) {
+                 set_age(path_of(root, sample_key(variant)), 8000);
+             }
+         },
+         false}};
+    return all;
+}
+
+Options faulty_options(const std::string& root, FaultyFiles& files) {
+    Options options = options_for(root);
+    options.file_system = &files;
+    options.max_bytes = 4000;  // a few entries, so that publishing also evicts
+    options.lock_timeout = std::chrono::milliseconds(200);
+    return options;
+}
+
+// Returns the calls that were made.
+std::vector<std::string> run_with_fault(const Scenario& scenario, Mode mode, long at, int error,
+                                        bool half_writes = false) {
+    INFO(scenario.name << ", fault at call " << at << ", errno " << error << ", mode "
+                       << static_cast<int>(mode));
+    TempDir temp;
+    const std::string root = temp / "cache";
+    scenario.prepare(root);
+    const std::size_t descriptors = open_descriptors();
+    FaultyFiles files;
+    files.mode = mode;
+    files.at = at;
+    files.error = error;
+    files.half_writes = half_writes;
+    {
+        WarningLog log;
+        Options options = faulty_options(root, files);
+        options.warn = log.sink();
+        Store store(options);
+        REQUIRE(get(store).right);
+        REQUIRE(get(store).right);
+        REQUIRE(log.count() <= 4);
+    }
+    REQUIRE(open_descriptors() == descriptors);
+    if (scenario.must_survive) {
+        Store after(options_for(root));
+        REQUIRE(after.find(sample_key(), kCompiler).next().has_value());
+    }
+    Store after(options_for(root));
+    REQUIRE(get(after).right);
+    const Got again = get(after);
+    REQUIRE(again.right);
+    REQUIRE_FALSE(again.computed);
+    REQUIRE(after.verify().bad.empty());
+    return files.calls;
+}
+
+}  // namespace
+
+TEST_CASE("one call fails once") {
+    for (const Scenario& scenario : scenarios()) {
+        const auto calls = run_with_fault(scenario, Mode::none, 0, 0);
+        REQUIRE(calls.size() > 3);
+        for (long at = 0; at < static_cast<long>(calls.size()); ++at) {
+            for (const int error : kErrors)
+                run_with_fault(scenario, Mode::once, at, error);
+        }
+    }
+}
+
+TEST_CASE("every call fails from some moment on") {
+    for (const Scenario& scenario : scenarios()) {
+        const auto calls = run_with_fault(scenario, Mode::none, 0, 0);
+        for (long at = 0; at < static_cast<long>(calls.size()); ++at) {
+            for (const int error : {ENOSPC, EIO, EINTR, EMFILE, ESTALE}) {
+                run_with_fault(scenario, Mode::from_then_on, at, error);
+            }
+        }
+    }
+}
+
+TEST_CASE("short reads and writes are finished") {
+    for (const Scenario& scenario : scenarios()) {
+        const auto calls = run_with_fault(scenario, Mode::none, 0, 0, true);
+        std::map<std::string, int> counts;
+        for (const std::string& call : calls)
+            ++counts[call];
+        CHECK(counts["read"] > 3);
+    }
+}
+
+TEST_CASE("one interrupted call is made again, and nothing is lost") {
+    const Scenario& nothing = scenarios()[0];
+    for (const char* name : {"open", "write", "fsync", "close", "rename", "flock"}) {
+        TempDir temp;
+        nothing.prepare(temp / "cache");
+        FaultyFiles files;
+        files.only = name;
+        files.mode = Mode::once;
+        files.error = EINTR;
+        Store store(faulty_options(temp / "cache", files));
+        REQUIRE(store.put(sample_key(), sample_entry()));
+        if (std::string(name) == "flock") {
+            REQUIRE(get(store).right);
+        } else {
+            REQUIRE_FALSE(files.calls.empty());
+        }
+        REQUIRE_FALSE(get(store).computed);
+    }
+}
+
+TEST_CASE("a call that fails while publishing leaves no temporary file and one warning") {
+    for (const char* name : {"write", "fsync", "close", "rename"}) {
+        for (const int error : {ENOSPC, EDQUOT, EIO, EXDEV, ESTALE, EBUSY}) {
+            TempDir temp;
+            Store(options_for(temp / "cache")).put(sample_key("64"), sample_entry("64"));
+            FaultyFiles files;
+            files.only = name;
+            files.mode = Mode::from_then_on;
+            files.error = error;
+            WarningLog log;
+            Options options = faulty_options(temp / "cache", files);
+            options.warn = log.sink();
+            Store store(options);
+            // The first close or two are those of directories; they lose nothing.
+            REQUIRE_FALSE(store.put(sample_key(), sample_entry()));
+            REQUIRE_FALSE(store.put(sample_key("256"), sample_entry("256")));
+            REQUIRE(names_under(temp.path()).size() == 1);
+            REQUIRE(log.count() == 1);
+            REQUIRE(log.mentions(temp.path()));
+        }
+    }
+}
+
+TEST_CASE("an entry that can't be read for now is a miss, and stays") {
+    for (const char* name : {"open", "read", "stat"}) {
+        for (const int error : {EACCES, EIO, EMFILE, ESTALE}) {
+            TempDir temp;
+            const std::string root = temp / "cache";
+            Store(options_for(root)).put(sample_key(), sample_entry());
+            FaultyFiles files;
+            files.only = name;
+            files.mode = Mode::from_then_on;
+            files.error = error;
+            Store store(faulty_options(root, files));
+            CHECK_FALSE(store.find(sample_key(), kCompiler).next().has_value());
+            CHECK(exists(path_of(root, sample_key())));
+        }
+    }
+}
+
+TEST_CASE("without locks everything works, and one warning says that there are none") {
+    TempDir temp;
+    FaultyFiles files;
+    files.only = "flock";
+    files.mode = Mode::from_then_on;
+    files.error = EOPNOTSUPP;
+    WarningLog log;
+    Options options = faulty_options(temp / "cache", files);
+    options.warn = log.sink();
+    Store store(options);
+    for (const char* variant : {"1", "2"}) {
+        CHECK(get(store, variant).computed);
+        CHECK_FALSE(get(store, variant).computed);
+    }
+    CHECK(log.count() == 1);
+    CHECK(log.mentions("lock"));
+}
