@@ -78,8 +78,8 @@ std::size_t open_descriptors();
 
 // Runs `body` in a child process and returns its exit status: what body returned, 128 + the signal
 // that ended it, or 255 for an exception. A child that hangs is ended by SIGALRM.
-int in_child(const std::function<int()>& body, unsigned seconds = 20);
-int start_child(const std::function<int()>& body, unsigned seconds = 20);
+int in_child(const std::function<int()>& body, unsigned seconds = 100);
+int start_child(const std::function<int()>& body, unsigned seconds = 100);
 int wait_child(int process);
 
 // Runs `body` in a child that is not the superuser, which may do anything; `root` is given to it.

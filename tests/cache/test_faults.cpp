@@ -10,8 +10,13 @@ using Mode = FaultyFiles::Mode;
 
 namespace {
 
-constexpr int kErrors[] = {ENOSPC, EDQUOT, EIO,    EINTR, EMFILE, EXDEV,
-                           ESTALE, EBUSY,  EACCES, EROFS, ENOLCK, EOPNOTSUPP};
+constexpr int kErrors[] = {EIO, EINTR, EMFILE, ESTALE, EACCES};
+// Those of calls that change something, besides.
+constexpr int kWriteErrors[] = {ENOSPC, EDQUOT, EXDEV, EBUSY, EROFS, ENOLCK, EOPNOTSUPP};
+
+bool changes_something(const std::string& call) {
+    return call != "read" && call != "stat" && call != "stat_at" && call != "list";
+}
 
 struct Scenario {
     const char* name;
