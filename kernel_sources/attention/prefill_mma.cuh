@@ -139,6 +139,7 @@ struct PrefillMma {
         }
         load_tile<C::head_dim, C::tile_m, kAttentionThreads>(q_tile, static_cast<int>(threadIdx.x),
                                                              QueryCursor{*this, first_row});
+        cp_async_commit();
         if (keys > 0) load_keys(k_tile, my_k_rows, 0);
 
         float out[kRowBlocks][kDimBlocks][4] = {};
