@@ -24,6 +24,29 @@ struct RotaryEmb {
                    : static_cast<const int*>(params.positions)[index];
     }
 
+    // Elements of x: at once where the launch moves several pairs at a time, and one by one where
+    // it moves single pairs, because then nothing is known of their alignment.
+    template <int count>
+    JITNEY_DEVICE static Vector<T, count> load(const T* from) {
+        if constexpr (kPairs > 1) return load_vector<count>(from);
+        Vector<T, count> elements;
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            elements.items[i] = from[i];
+        return elements;
+    }
+
+    template <int count>
+    JITNEY_DEVICE static void store(T* to, const Vector<T, count>& elements) {
+        if constexpr (kPairs > 1) {
+            store_vector(to, elements);
+        } else {
+#pragma unroll
+            for (int i = 0; i < count; ++i)
+                to[i] = elements.items[i];
+        }
+    }
+
     // Rotates pairs [pair, pair + kPairs) of one head.
     JITNEY_DEVICE void rotate(const T* x, T* out, long long position, int pair) const {
         Vector<float, kPairs> cos;
@@ -38,18 +61,18 @@ struct RotaryEmb {
                 cos.items[i] = sin.items[i] = __int_as_float(0x7fffffff);
         }
         if constexpr (C::style == kInterleaved) {
-            const auto from = load_vector<2 * kPairs>(x + 2 * pair);
+            const auto from = load<2 * kPairs>(x + 2 * pair);
             Vector<T, 2 * kPairs> to;
 #pragma unroll
             for (int i = 0; i < kPairs; ++i) {
                 turn(from.items[2 * i], from.items[2 * i + 1], cos.items[i], sin.items[i],
                      to.items[2 * i], to.items[2 * i + 1]);
             }
-            store_vector(out + 2 * pair, to);
+            store(out + 2 * pair, to);
         } else {
             const int half = params.rotary_dim / 2;
-            const auto first = load_vector<kPairs>(x + pair);
-            const auto second = load_vector<kPairs>(x + half + pair);
+            const auto first = load<kPairs>(x + pair);
+            const auto second = load<kPairs>(x + half + pair);
             Vector<T, kPairs> to_first;
             Vector<T, kPairs> to_second;
 #pragma unroll
@@ -57,8 +80,8 @@ struct RotaryEmb {
                 turn(first.items[i], second.items[i], cos.items[i], sin.items[i], to_first.items[i],
                      to_second.items[i]);
             }
-            store_vector(out + pair, to_first);
-            store_vector(out + half + pair, to_second);
+            store(out + pair, to_first);
+            store(out + half + pair, to_second);
         }
     }
 
@@ -92,7 +115,7 @@ struct RotaryEmb {
             } else {
                 constexpr int width = rotary_copy_width(kPairs);
                 const int dim = params.rotary_dim + (item - rotated) * width;
-                store_vector(out + dim, load_vector<width>(x + dim));
+                store(out + dim, load<width>(x + dim));
             }
         }
     }
