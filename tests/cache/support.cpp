@@ -17,8 +17,11 @@ namespace jitney::cache::testing {
 
 namespace fs = std::filesystem;
 
-TempDir::TempDir() {
-    path_ = (fs::temp_directory_path() / "jitney-test-cache-XXXXXX").string();
+TempDir::TempDir(Place place) {
+    const bool in_memory = place == Place::memory && ::access("/dev/shm", W_OK | X_OK) == 0;
+    path_ = ((in_memory ? fs::path("/dev/shm") : fs::temp_directory_path()) /
+             "jitney-test-cache-XXXXXX")
+                .string();
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
 }
 

@@ -18,10 +18,14 @@ namespace jitney::cache::testing {
 
 inline constexpr const char* kCompiler = "nvrtc13.0";
 
+// Where a test's directory is: `memory` is for tests that make thousands, where the machine has
+// such a place.
+enum class Place { disk, memory };
+
 // A new directory, removed with everything in it unless the test failed.
 class TempDir {
   public:
-    TempDir();
+    explicit TempDir(Place place = Place::disk);
     TempDir(const TempDir&) = delete;
     TempDir& operator=(const TempDir&) = delete;
     ~TempDir();

@@ -69,7 +69,7 @@ std::vector<std::string> run_with_fault(const Scenario& scenario, Mode mode, lon
                                         bool half_writes = false) {
     INFO(scenario.name << ", fault at call " << at << ", errno " << error << ", mode "
                        << static_cast<int>(mode));
-    TempDir temp;
+    TempDir temp(Place::memory);
     const std::string root = temp / "cache";
     scenario.prepare(root);
     const std::size_t descriptors = open_descriptors();

@@ -52,7 +52,7 @@ TEST_CASE("SIGKILL before or after any call") {
     for (long at = 0; at < calls; ++at) {
         for (const Mode mode : {Mode::kill_before, Mode::kill_after}) {
             INFO("call " << at << ", mode " << static_cast<int>(mode));
-            TempDir temp;
+            TempDir temp(Place::memory);
             const std::string root = temp / "cache";
             prepare(root);
             REQUIRE(in_child([&] {
