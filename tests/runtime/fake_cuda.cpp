@@ -65,6 +65,23 @@ CUresult result_of(int value) {
 
 CUresult allocate(CUdeviceptr* address, std::size_t bytes);
 
+bool has_memory() {
+    static const bool has = std::strcmp(variable("FAKE_CUDA_MEMORY", ""), "host") == 0;
+    return has;
+}
+
+void* pointer(CUdeviceptr address) {
+    return reinterpret_cast<void*>(address);
+}
+
+void copy(void* to, const void* from, std::size_t bytes) {
+    if (has_memory()) std::memcpy(to, from, bytes);
+}
+
+void release(CUdeviceptr address) {
+    if (has_memory()) std::free(pointer(address));
+}
+
 }  // namespace
 
 extern "C" {
@@ -201,7 +218,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, 
     const bool is_ptx = std::strstr(text, ".version") != nullptr;
     if (!is_elf && !is_ptx) return CUDA_ERROR_INVALID_IMAGE;
     const std::lock_guard lock(mutex);
-    libraries.push_back({is_elf ? "cubin" : "ptx"});
+    libraries.push_back({text});
     *library = reinterpret_cast<CUlibrary>(&libraries.back());
     return CUDA_SUCCESS;
 }
@@ -227,7 +244,8 @@ CUresult cuKernelSetAttribute(CUfunction_attribute, int value, CUkernel, CUdevic
     fake_cuda.shared_granted = value;
     return CUDA_SUCCESS;
 }
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void**, void**) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
+                          void**) {
     ++fake_cuda.launches;
     fake::Cuda::Launch& launch = fake_cuda.launch;
     launch = {};
@@ -247,11 +265,15 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
             launch.programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
         }
     }
+    if (const fake::Cuda::Kernel kernel = fake_cuda.kernel) {
+        kernel(reinterpret_cast<const Library*>(function)->image.c_str(), parameters);
+    }
     return result_of(fake_cuda.launch_result);
 }
 
-CUresult cuStreamCreate(CUstream*, unsigned) {
-    return CUDA_ERROR_NOT_SUPPORTED;
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
+    *stream = reinterpret_cast<CUstream>(next_address.fetch_add(16));
+    return CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream) {
     return CUDA_SUCCESS;
@@ -277,33 +299,40 @@ CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
     ++fake_cuda.plain_allocations;
     return allocate(address, bytes);
 }
-CUresult cuMemFree(CUdeviceptr) {
+CUresult cuMemFree(CUdeviceptr address) {
     ++fake_cuda.synchronizations;  // as the real one may
+    release(address);
     return CUDA_SUCCESS;
 }
 CUresult cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstream) {
     ++fake_cuda.allocations;
     return allocate(address, bytes);
 }
-CUresult cuMemFreeAsync(CUdeviceptr, CUstream) {
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream) {
     ++fake_cuda.frees;
+    release(address);
     return CUDA_SUCCESS;
 }
-CUresult cuMemGetInfo(std::size_t*, std::size_t*) {
+CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
+    *free = *total = std::size_t{1} << 30;
     return CUDA_SUCCESS;
 }
-CUresult cuMemcpyHtoDAsync(CUdeviceptr, const void*, std::size_t, CUstream) {
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
+    copy(pointer(to), from, bytes);
     return CUDA_SUCCESS;
 }
-CUresult cuMemcpyDtoHAsync(void*, CUdeviceptr, std::size_t, CUstream) {
+CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+    copy(to, pointer(from), bytes);
     return CUDA_SUCCESS;
 }
-CUresult cuMemcpyDtoDAsync(CUdeviceptr, CUdeviceptr, std::size_t, CUstream) {
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+    copy(pointer(to), pointer(from), bytes);
     return CUDA_SUCCESS;
 }
-CUresult cuMemsetD8Async(CUdeviceptr, unsigned char, std::size_t bytes, CUstream) {
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
     ++fake_cuda.clears;
     fake_cuda.cleared_bytes = bytes;
+    if (has_memory()) std::memset(pointer(to), value, bytes);
     return CUDA_SUCCESS;
 }
 CUresult cuMemsetD32Async(CUdeviceptr, unsigned, std::size_t, CUstream) {
@@ -336,7 +365,9 @@ namespace {
 
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
     if (fake_cuda.allocation_result != 0) return result_of(fake_cuda.allocation_result);
-    *address = next_address.fetch_add((bytes + 511) / 512 * 512);
+    const std::size_t rounded = (bytes + 511) / 512 * 512;
+    *address = has_memory() ? reinterpret_cast<CUdeviceptr>(std::aligned_alloc(512, rounded))
+                            : next_address.fetch_add(rounded);
     return CUDA_SUCCESS;
 }
 

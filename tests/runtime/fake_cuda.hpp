@@ -1,6 +1,7 @@
 // A driver that has no GPU and does as it is told: built as a library, opened through
 // JITNEY_LIBCUDA. It starts as the environment says (FAKE_CUDA_VERSION, FAKE_CUDA_INIT,
-// FAKE_CUDA_DEVICES="90,80"); later a test steers it through the object `fake_cuda`.
+// FAKE_CUDA_DEVICES="90,80"); later a test steers it through the object `fake_cuda`. With
+// FAKE_CUDA_MEMORY=host its memory is host memory, and copies happen at once.
 #pragma once
 
 #include <array>
@@ -36,6 +37,11 @@ struct Cuda {
     std::atomic<int> synchronizations{0};
     std::atomic<int> retains{0};
     std::atomic<int> relaxed_loads{0};  // loads while the thread's capture mode was relaxed
+
+    // What runs at a launch, where it is set: the text of the image that the kernel is of, and the
+    // launch's parameters.
+    using Kernel = void (*)(const char* image, void** parameters);
+    std::atomic<Kernel> kernel{nullptr};
 
     // The last launch.
     struct Launch {

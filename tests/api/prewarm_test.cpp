@@ -1,0 +1,115 @@
+// Prewarm, with the compiler that is here, and with the fake one for what would take long.
+#include "jitney/prewarm.hpp"
+
+#include <filesystem>
+
+#include "tests/api/bad_call.hpp"
+#include "tests/runtime/child.hpp"
+
+namespace jitney::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kSpecs = {
+    "rotary_emb<format=bf16,style=interleaved,pairs=4>@sm_80",
+    "rotary_emb<format=fp32,style=half_split,pairs=1>@sm_90a",
+};
+
+std::vector<std::string> files_in(const std::string& directory) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+        if (entry.path().extension() == ".cubin") names.push_back(entry.path().filename());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("scenario: prewarm two" * doctest::skip()) {
+    std::vector<std::pair<std::size_t, std::size_t>> steps;
+    PrewarmOptions options;
+    options.jobs = 2;
+    options.progress = [&](const PrewarmEntry&, std::size_t done, std::size_t total) {
+        steps.emplace_back(done, total);
+    };
+    const std::vector<PrewarmEntry> entries = prewarm(kSpecs, options);
+    REQUIRE(entries.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(entries[i].spec == kSpecs[i]);
+        CHECK(entries[i].error == "");
+        CHECK(entries[i].bytes > 0);
+        MESSAGE("status ", static_cast<int>(entries[i].status));
+    }
+    CHECK(steps == std::vector<std::pair<std::size_t, std::size_t>>{{1, 2}, {2, 2}});
+}
+
+TEST_CASE("compiled, then cached, and the keys are the same from another directory") {
+    const TemporaryDirectory first;
+    const TemporaryDirectory second;
+    const std::string scenario = "scenario: prewarm two";
+    const Ended cold = run(scenario, {{"JITNEY_CACHE_DIR", first / "cache"}});
+    REQUIRE_PASSED(cold);
+    CHECK(cold.count("status 0") == 2);
+    const Ended warm = run(scenario, {{"JITNEY_CACHE_DIR", first / "cache"}});
+    REQUIRE_PASSED(warm);
+    CHECK(warm.count("status 1") == 2);
+    const Ended elsewhere =
+        Child(scenario, {{"JITNEY_CACHE_DIR", second / "cache"}}, second.path()).wait();
+    REQUIRE_PASSED(elsewhere);
+    CHECK(elsewhere.count("status 0") == 2);
+    CHECK(files_in(first / "cache").size() == 2);
+    CHECK(files_in(first / "cache") == files_in(second / "cache"));
+}
+
+TEST_CASE("a text that is no specialization stops all before anything is compiled") {
+    const std::vector<std::string> specs = {kSpecs[0], "attn_prefill_mma<head_dim=65>@sm_90a"};
+    try {
+        prewarm(specs);
+        FAIL("it was accepted");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::invalid_argument);
+        CHECK(std::string(error.what()).find("head_dim=65") != std::string::npos);
+        check_sentence(error.what());
+    }
+    CHECK(prewarm({}).empty());
+}
+
+TEST_CASE("scenario: prewarm fails" * doctest::skip()) {
+    const std::vector<PrewarmEntry> entries = prewarm(kSpecs);
+    REQUIRE(entries.size() == 2);
+    for (const PrewarmEntry& entry : entries) {
+        CHECK(entry.status == PrewarmStatus::failed);
+        check_sentence(entry.error);
+        MESSAGE(entry.error);
+    }
+}
+
+TEST_CASE("failures are entries, each with its sentence") {
+    const TemporaryDirectory cache;
+    const std::string scenario = "scenario: prewarm fails";
+    REQUIRE_PASSED(run(scenario, {{"JITNEY_CACHE_DIR", cache / "cache"},
+                                  {"JITNEY_LIBNVRTC", cache / "libnvrtc.so.13"}}));
+    write_file(cache / "fail", "");
+    const Ended refused =
+        run(scenario, fakes(cache / "cache", {{"FAKE_NVRTC_FAIL_WHILE", cache / "fail"}}));
+    REQUIRE_PASSED(refused);
+    CHECK(refused.count("rotary_emb<format=bf16") > 0);
+}
+
+TEST_CASE("scenario: progress throws" * doctest::skip()) {
+    PrewarmOptions options;
+    options.jobs = 2;
+    options.progress = [](const PrewarmEntry&, std::size_t, std::size_t) {
+        throw std::runtime_error("enough");
+    };
+    CHECK_THROWS_WITH(prewarm(kSpecs, options), "enough");
+}
+
+TEST_CASE("an exception of the caller's progress reaches the caller") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: progress throws", fakes(cache.path())));
+}
+
+}  // namespace jitney::tests
