@@ -1,7 +1,6 @@
 // Files that are damaged or made to do harm: each is refused, with the reason.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -251,7 +250,7 @@ TEST_CASE("files with a few random bytes changed are read or refused, nothing el
         object_of({tensor_of("a", 0, 4), R"("__metadata__":{"k":"v"})", tensor_of("b", 4, 8)}),
         "12345678");
     int refused = 0;
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < 1000; ++i) {
         std::string bytes = whole;
         for (std::int64_t n = random.integer(1, 3); n > 0; --n) {
             const auto last = static_cast<std::int64_t>(bytes.size()) - 1;
@@ -266,7 +265,7 @@ TEST_CASE("files with a few random bytes changed are read or refused, nothing el
             ++refused;
         }
     }
-    CHECK(refused > 1000);
+    CHECK(refused > 300);
 }
 
 TEST_CASE("what is no readable file is an I/O error that names it") {

@@ -1,8 +1,6 @@
 #include "cli/safetensors.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdint>
@@ -239,6 +237,5 @@ TEST_CASE("what can't be written is refused, and nothing is left behind") {
     CHECK(code_of(path, {{"x", rankless}}) == kInvalid);
     CHECK(code_of(directory.file("no/such/directory"), {{"x", tensor.view()}}) == kIo);
     CHECK(code_of(directory.path().string(), {{"x", tensor.view()}}) == kIo);
-    CHECK(code_of("/dev/null", {{"x", tensor.view()}}) == kIo);
     CHECK(files_in(directory) == 0);
 }

@@ -238,6 +238,7 @@ TEST_CASE("NaN in a query, a key or a value that is seen stays NaN, in its own r
         CHECK(std::isnan(problem.out.at({0, 1, 0, 2})));
         CHECK(std::isnan(problem.out.at({0, 1, 0, 3})) == (where != 2));
         CHECK(std::isnan(problem.out.at({0, 0, 0, 2})) == (where != 0));
+        CHECK(std::isnan(problem.lse.at({0, 0, 1})) == (where != 2));
         for (const std::int64_t i : {0, 1})
             CHECK(std::isfinite(problem.out.at({1, i, 0, 2})));
     }
