@@ -1,0 +1,121 @@
+#include "policy/attention_tile.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernel_sources/attention/layout.h"
+#include "kernel_sources/common/constants.h"
+
+namespace jitney::policy {
+namespace {
+
+constexpr int kDecodeTileM = 16;
+
+struct Tile {
+    int m;
+    int n;
+};
+
+// The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
+// needs on Hopper; it pays once there are enough tiles for every SM. Above head_dim 128 the
+// accumulators of two blocks would not fit into the registers, and where a mask is read neither. It
+// takes fewer keys where that keeps three blocks on an SM, or what sm_120 has room for, from
+// spilling.
+Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
+    const int dim = mma_dim(p.head_dim);
+    const bool wide =
+        dim <= 128 && !p.mask && product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
+    if (!wide) {
+        const bool fits =
+            prefill_mma_shared_bytes(p.head_dim, 64, 64) <= facts.shared_bytes_per_block;
+        return {64, fits ? 64 : 48};
+    }
+    if (dim > 32 && dim <= 64) return {128, facts.arch.number >= 100 ? 32 : 48};
+    return {128, dim > 112 && facts.arch.number >= 120 ? 48 : 64};
+}
+
+// At least this many stages hide the memory's latency behind the products.
+constexpr int kMinDecodeStages = 3;
+
+// Ring stages that fit into `bytes` of shared memory.
+int decode_stages_within(int bytes, const AttentionProblem& p, int tile_n) {
+    return bytes / (decode_mma_ring_bytes(p.head_dim, tile_n, 1) * kAttentionWarps);
+}
+
+Tile decode_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
+    const bool wide = mma_dim(p.head_dim) <= 128 &&
+                      decode_stages_within(facts.shared_bytes_per_block, p, 32) >= kMinDecodeStages;
+    return {kDecodeTileM, wide ? 32 : 16};
+}
+
+// As many query rows a block as leave registers for the accumulators.
+Tile prefill_scalar_tile(const AttentionProblem& p) {
+    const int keys = p.head_dim > 256 && p.format == kFp32 ? 16 : 32;
+    return {p.head_dim <= 128 ? 32 : (p.head_dim <= 256 ? 16 : 8), keys};
+}
+
+Tile decode_scalar_tile(const AttentionProblem& p) {
+    const Tile tile = prefill_scalar_tile(p);
+    const std::int64_t rows = rows_a_head(p);
+    return {rows <= 4 ? 4 : (rows <= 8 ? 8 : std::min(tile.m, 16)), tile.n};
+}
+
+// Ring stages of attn_decode_mma: as many as let two blocks share an SM, or, where that would
+// leave too few loads in flight, as many as one block can have.
+int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts) {
+    constexpr int most = 8;
+    constexpr int reserve = 1024;  // the system's share of each resident block
+    const int paired = decode_stages_within(facts.shared_bytes_per_sm / 2 - reserve, p, tile.n);
+    if (paired >= kMinDecodeStages) return std::min(paired, most);
+    const int alone = decode_stages_within(facts.shared_bytes_per_block, p, tile.n);
+    return std::clamp(alone, kMinDecodeStages, most);
+}
+
+int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages) {
+    switch (kernel) {
+        case KernelId::attn_prefill_mma:
+            return prefill_mma_shared_bytes(head_dim, tile.m, tile.n);
+        case KernelId::attn_decode_mma:
+            return decode_mma_shared_bytes(head_dim, tile.m, tile.n, stages);
+        default:
+            return scalar_shared_bytes(head_dim, format == kFp32 ? 4 : 2, tile.m, tile.n);
+    }
+}
+
+}  // namespace
+
+std::int64_t product(std::int64_t a, std::int64_t b) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    return b != 0 && a > most / b ? most : a * b;
+}
+
+AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts) {
+    Tile tile{};
+    int stages = 0;
+    int warps_a_step = 1;
+    switch (kernel) {
+        case KernelId::attn_prefill_mma:
+            tile = prefill_mma_tile(p, facts);
+            break;
+        case KernelId::attn_decode_mma:
+            tile = decode_mma_tile(p, facts);
+            stages = decode_stages(p, tile, facts);
+            warps_a_step = kAttentionWarps;
+            break;
+        case KernelId::attn_decode_scalar:
+            tile = decode_scalar_tile(p);
+            break;
+        default:
+            tile = prefill_scalar_tile(p);
+    }
+    return {tile.m, tile.n, stages, tile.n * warps_a_step,
+            shared_bytes(kernel, p.head_dim, p.format, tile, stages)};
+}
+
+int attention_shared_bytes(const Spec& spec) noexcept {
+    return shared_bytes(spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
+                        {value_of(spec, "tile_m"), value_of(spec, "tile_n")},
+                        value_of(spec, "stages"));
+}
+
+}  // namespace jitney::policy

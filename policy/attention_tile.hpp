@@ -1,0 +1,39 @@
+// The tile of each attention kernel: which rows and keys a block takes at a time, and what memory
+// that needs.
+#pragma once
+
+#include <cstdint>
+
+#include "policy/attention.hpp"
+
+namespace jitney::policy {
+
+struct AttentionTile {
+    int m = 0;             // packed query rows a block
+    int n = 0;             // keys a tile in shared memory
+    int stages = 0;        // of the ring of attn_decode_mma; 0 elsewhere
+    int keys_a_step = 0;   // keys that a block goes through at a time
+    int shared_bytes = 0;  // dynamic, a block
+};
+
+AttentionTile attention_tile(KernelId kernel, const AttentionProblem& problem,
+                             const DeviceFacts& facts);
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// Of two counts; what would not fit into 64 bits stays above every limit.
+std::int64_t product(std::int64_t a, std::int64_t b);
+
+// Query rows that share a KV head.
+inline std::int64_t rows_a_head(const AttentionProblem& problem) {
+    return static_cast<std::int64_t>(problem.q_len) * problem.group();
+}
+
+// KV heads of all requests.
+inline std::int64_t heads(const AttentionProblem& problem) {
+    return static_cast<std::int64_t>(problem.batch) * problem.kv_heads;
+}
+
+}  // namespace jitney::policy
