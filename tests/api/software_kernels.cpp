@@ -36,8 +36,8 @@ Tensor heads_of(const void* data, DType dtype, int batch, int length, int heads,
 
 void check_workspace(const AttentionParams& params) {
     if (params.splits == 1) return;
-    if (params.partial_out == nullptr || params.partial_max == nullptr ||
-        params.partial_sum == nullptr || params.arrived == nullptr) {
+    if (params.partial_out == nullptr || params.partial_statistics == nullptr ||
+        params.arrived == nullptr) {
         throw std::logic_error("splits without a workspace");
     }
     if (*params.arrived != 0) throw std::logic_error("a counter that is not zero");
