@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "cache/lock.hpp"
 #include "tests/cache/faulty_files.hpp"
 
 using namespace jitney::cache;
@@ -291,29 +292,66 @@ TEST_CASE("evictors, readers, writers and two prewarms together") {
 }
 
 TEST_CASE("a child forked from a thread's computation finds its own way") {
-    TempDir temp;
-    Options options = options_for(temp / "cache");
-    options.lock_timeout = std::chrono::milliseconds(300);
-    Store store(options);
-    std::atomic<bool> inside{false};
-    std::atomic<bool> finish{false};
-    const auto wait_for = [](const std::atomic<bool>& flag) {
-        while (!flag)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    };
-    std::thread thread([&] {
-        store.get_or_compute(sample_key(), kCompiler, [&] {
-            inside = true;
-            wait_for(finish);
-            return sample_entry();
+    for (const bool on_disk : {true, false}) {
+        TempDir temp;
+        Options options = options_for(on_disk ? temp / "cache" : std::string());
+        // On disk the child waits for its parent's lock. The flight that it sees in its copy of
+        // the parent's memory has no thread, and is not waited for.
+        options.lock_timeout = std::chrono::milliseconds(on_disk ? 300 : 3600000);
+        Store store(options);
+        std::atomic<bool> inside{false};
+        std::atomic<bool> finish{false};
+        const auto wait_for = [](const std::atomic<bool>& flag) {
+            while (!flag)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        };
+        std::thread thread([&] {
+            store.get_or_compute(sample_key(), kCompiler, [&] {
+                inside = true;
+                wait_for(finish);
+                return sample_entry();
+            });
         });
-    });
-    wait_for(inside);
-    CHECK(in_child([&] { return get(store).right && get(store, "64").right ? 0 : 1; }) == 0);
-    finish = true;
-    thread.join();
-    CHECK_FALSE(get(store).computed);
-    CHECK_FALSE(get(store, "64").computed);
+        wait_for(inside);
+        CHECK(in_child([&] { return get(store).right && get(store, "64").right ? 0 : 1; }, 30) ==
+              0);
+        finish = true;
+        thread.join();
+        CHECK(get(store).computed == !on_disk);
+        CHECK(get(store, "64").computed == !on_disk);
+    }
+}
+
+TEST_CASE("whoever waited for a lock holds it alone, though its file was removed meanwhile") {
+    class Watch : public QuickFiles {
+      public:
+        std::atomic<bool> waits{false};
+        int flock(int file, int operation) override {
+            const int result = QuickFiles::flock(file, operation);
+            if (result != 0 && errno == EWOULDBLOCK) waits = true;
+            return result;
+        }
+    };
+    TempDir temp;
+    Watch files;
+    Warnings warnings(nullptr);
+    Layer layer(files, temp / "cache", Role::writable, warnings);
+    const Digest digest = sample_key().digest;
+    constexpr auto kLong = std::chrono::hours(1);
+    KeyLock first;
+    REQUIRE(first.acquire(layer, digest, kLong));
+    KeyLock second;
+    bool acquired = false;
+    std::thread waiter([&] { acquired = second.acquire(layer, digest, kLong); });
+    while (!files.waits)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    first.release();
+    waiter.join();
+    CHECK(acquired);
+    KeyLock third;
+    CHECK_FALSE(third.acquire(layer, digest, std::chrono::milliseconds(0)));
+    second.release();
+    CHECK(third.acquire(layer, digest, std::chrono::milliseconds(0)));
 }
 
 TEST_CASE("every descriptor closes on exec") {
