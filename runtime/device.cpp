@@ -89,10 +89,13 @@ int ordinal_of(CUdevice handle) {
 
 // The device of the current context; -1 where there is none.
 int current_ordinal() {
+    // Asked for first: a question for the device of no context would be an error of the driver,
+    // which compute-sanitizer counts.
+    CUcontext context = nullptr;
+    check(driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+    if (context == nullptr) return -1;
     CUdevice handle = 0;
-    const CUresult result = driver().cuCtxGetDevice(&handle);
-    if (result == CUDA_ERROR_INVALID_CONTEXT) return -1;
-    check(result, "cuCtxGetDevice");
+    check(driver().cuCtxGetDevice(&handle), "cuCtxGetDevice");
     return ordinal_of(handle);
 }
 
