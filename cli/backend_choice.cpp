@@ -1,0 +1,47 @@
+#include "cli/backend_choice.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/arguments.hpp"
+#include "cli/errors.hpp"
+#include "runtime/device.hpp"
+#include "runtime/driver.hpp"
+#include "runtime/environment.hpp"
+
+namespace jitney::cli {
+
+void BackendOptions::add_to(CLI::App& command) {
+    add_word(command, "--backend", backend, {"jit", "reference"},
+             "Where to compute (jit where there is a GPU, else reference)");
+    command.add_option("--force", force, "Run this kernel or fail: attn_prefill_mma, ...")
+        ->type_name("KERNEL");
+    add_integer(command, "--device", device, 0, 63, "The GPU, numbered from 0 (0)");
+}
+
+BackendChoice choose_backend(const BackendOptions& options) {
+    const bool gpu_meant = options.backend == "jit" || !options.force.empty() ||
+                           (options.device >= 0 && options.backend.empty());
+    if (options.backend == "reference" && !options.force.empty()) {
+        refuse(
+            "--force names a kernel of the GPU, and --backend reference runs none: leave one "
+            "of them out");
+    }
+    BackendChoice choice;
+    if (!options.force.empty()) {
+        choice.scope = std::make_unique<Scope>(options.force);
+    } else if (!options.backend.empty()) {
+        choice.scope =
+            std::make_unique<Scope>(options.backend == "jit" ? Backend::jit : Backend::reference);
+    }
+    const bool reference = options.backend == "reference" ||
+                           (!gpu_meant && (!runtime::driver_available() ||
+                                           runtime::environment("JITNEY_BACKEND") == "reference"));
+    if (!reference) {
+        const int device = options.device < 0 ? 0 : options.device;
+        runtime::device(device);  // throws where there is none
+        choice.gpu = device;
+    }
+    return choice;
+}
+
+}  // namespace jitney::cli

@@ -1,0 +1,164 @@
+// The cache directory and the environment variables.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "cache/store.hpp"
+#include "cli/doctor.hpp"
+#include "policy/kernels.hpp"
+
+namespace jitney::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Why nothing could be kept in the private directory; empty where it could. Makes nothing.
+std::string why_unusable(const cache::Options& options, const cache::LayerState* state) {
+    if (state == nullptr) return "no directory is named";
+    if (!state->refusal.empty()) return "it " + state->refusal;
+    if (options.max_bytes == 0) return "JITNEY_CACHE_MAX_BYTES is 0";
+    std::error_code ignored;
+    fs::path nearest = state->root;
+    while (!fs::exists(nearest, ignored) && nearest.has_relative_path())
+        nearest = nearest.parent_path();
+    if (!fs::is_directory(nearest, ignored)) {
+        return fmt::format("{} is no directory", nearest.string());
+    }
+    if (::access(nearest.c_str(), W_OK | X_OK) != 0) {
+        return fmt::format("{} can't be written to", nearest.string());
+    }
+    return {};
+}
+
+struct Variable {
+    std::string_view name;
+    std::vector<std::string_view> values;  // those that can be meant; empty: any
+};
+
+std::vector<Variable> variables() {
+    std::vector<std::string_view> kernels;
+    for (const policy::KernelInfo& kernel : policy::kernels())
+        kernels.push_back(kernel.name);
+    return {{"JITNEY_BACKEND", {"jit", "reference"}},
+            {"JITNEY_CACHE_DIR", {}},
+            {"JITNEY_CACHE_LOCK_TIMEOUT_MS", {}},
+            {"JITNEY_CACHE_MAX_BYTES", {}},
+            {"JITNEY_FORCE", kernels},
+            {"JITNEY_JIT", {"on", "off", "1", "0"}},
+            {"JITNEY_LIBCUDA", {}},
+            {"JITNEY_LIBNVRTC", {}},
+            {"JITNEY_LOG", {"debug", "info", "warn", "off"}},
+            {"JITNEY_NUM_THREADS", {}}};
+}
+
+// Those of others that change what Jitney finds.
+constexpr std::array<std::string_view, 5> kForeign = {
+    "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "XDG_CACHE_HOME"};
+
+void examine_value(Diagnosis& diagnosis, const std::string& name, const std::string& value) {
+    const std::vector<Variable> known = variables();
+    const auto variable = std::find_if(known.begin(), known.end(),
+                                       [&name](const Variable& each) { return each.name == name; });
+    if (variable == known.end()) {
+        std::vector<std::string_view> names;
+        for (const Variable& each : known)
+            names.push_back(each.name);
+        diagnosis.note(fmt::format("{} is no variable of Jitney, which reads {}: unset it", name,
+                                   fmt::join(names, ", ")));
+        return;
+    }
+    const auto& values = variable->values;
+    if (!value.empty() && !values.empty() &&
+        std::find(values.begin(), values.end(), value) == values.end()) {
+        diagnosis.fault(fmt::format("{} is \"{}\", and has no effect: set it to one of {}", name,
+                                    value, fmt::join(values, ", ")));
+    }
+}
+
+}  // namespace
+
+void examine_cache(Diagnosis& diagnosis) {
+    // What the environment says and can't be meant.
+    const cache::Options options = cache::Options::from_environment(
+        [&diagnosis](std::string_view text) { diagnosis.fault(std::string(text)); });
+    cache::Options quiet = options;
+    quiet.warn = {};  // said below
+    cache::Store store(quiet);
+    const cache::Statistics statistics = store.stat();
+    const cache::LayerState* own = nullptr;
+    Json layers = Json::array();
+    for (const cache::LayerState& layer : statistics.layers) {
+        if (layer.writable) {
+            own = &layer;
+            continue;
+        }
+        layers.push_back({{"path", layer.root},
+                          {"exists", layer.exists},
+                          {"reason", layer.refusal},
+                          {"entries", layer.entries},
+                          {"bytes", layer.bytes}});
+        diagnosis.fact("  layer", fmt::format("{}, {} entr{}", layer.root, layer.entries,
+                                              plural(layer.entries, "y", "ies")));
+        if (!layer.refusal.empty()) {
+            diagnosis.fault(
+                fmt::format("the cache layer {} is not used: it {}; mend that, or take it out of "
+                            "JITNEY_CACHE_DIR",
+                            layer.root, layer.refusal));
+        } else if (!layer.exists) {
+            diagnosis.note(fmt::format("the cache layer {} does not exist", layer.root));
+        }
+    }
+    const std::string reason = why_unusable(options, own);
+    diagnosis.cached = statistics.entries != 0;
+    diagnosis.json["cache"] = {{"path", own != nullptr ? Json(own->root) : Json(nullptr)},
+                               {"usable", reason.empty()},
+                               {"reason", reason},
+                               {"exists", own != nullptr && own->exists},
+                               {"entries", own != nullptr ? own->entries : 0},
+                               {"bytes", own != nullptr ? own->bytes : 0},
+                               {"max_bytes", statistics.max_bytes},
+                               {"layers", std::move(layers)}};
+    if (own == nullptr) {
+        diagnosis.fact("cache", "none");
+        return;
+    }
+    diagnosis.fact("cache", fmt::format("{}, {} entr{}, {} of {}", own->root, own->entries,
+                                        plural(own->entries, "y", "ies"), text_of_bytes(own->bytes),
+                                        text_of_bytes(statistics.max_bytes)));
+    if (!reason.empty()) {
+        diagnosis.fault(
+            fmt::format("the cache directory {} is not used: {}; each process compiles anew until "
+                        "that is mended or JITNEY_CACHE_DIR names a directory of your own",
+                        own->root, reason));
+    }
+}
+
+void examine_environment(Diagnosis& diagnosis) {
+    Json section = Json::object();
+    std::vector<std::pair<std::string, std::string>> found;
+    for (char** at = ::environ; at != nullptr && *at != nullptr; ++at) {
+        const std::string_view text = *at;
+        const std::size_t equals = text.find('=');
+        if (equals == std::string_view::npos) continue;
+        const std::string_view name = text.substr(0, equals);
+        const bool foreign = std::find(kForeign.begin(), kForeign.end(), name) != kForeign.end();
+        if (foreign || name.starts_with("JITNEY_"))
+            found.emplace_back(name, text.substr(equals + 1));
+    }
+    std::sort(found.begin(), found.end());
+    for (const auto& [name, value] : found) {
+        section[name] = value;
+        diagnosis.fact(name, value);
+        if (name.starts_with("JITNEY_")) examine_value(diagnosis, name, value);
+    }
+    diagnosis.json["environment"] = std::move(section);
+}
+
+}  // namespace jitney::cli

@@ -1,0 +1,84 @@
+// Memory of a command's tensors, on the host and on a GPU.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "jitney/tensor.hpp"
+
+namespace jitney::runtime {
+class DeviceScope;
+}
+
+namespace jitney::cli {
+
+// Of a contiguous tensor.
+std::size_t bytes_of(const Tensor& tensor);
+
+// Memory of the current device.
+class DeviceMemory {
+  public:
+    explicit DeviceMemory(std::size_t bytes);
+    DeviceMemory(DeviceMemory&& other) noexcept;
+    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+    ~DeviceMemory();
+
+    void* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+void copy_to_device(void* device, const void* host, std::size_t bytes);
+void copy_to_host(void* host, const void* device, std::size_t bytes);
+void synchronize();
+
+// A contiguous tensor in host memory that it owns.
+class HostTensor {
+  public:
+    HostTensor(DType dtype, std::span<const std::int64_t> shape);
+    const Tensor& view() const { return view_; }
+
+  private:
+    std::vector<std::byte> storage_;
+    Tensor view_;
+};
+
+// Where the tensors of one call live while it runs: on a GPU, to which inputs are copied and from
+// which outputs are, or where they are already.
+class Stage {
+  public:
+    // No value: the host.
+    explicit Stage(std::optional<int> gpu);
+    ~Stage();
+    Stage(const Stage&) = delete;
+    Stage& operator=(const Stage&) = delete;
+
+    // The view to call with; the host tensor is contiguous and outlives the stage.
+    Tensor input(const Tensor& host);
+    Tensor output(const Tensor& host);
+    // Waits for the call to end.
+    void wait() const;
+    // Brings the outputs back.
+    void fetch() const;
+
+  private:
+    struct Output {
+        void* host;
+        std::size_t device;  // index into memory_
+    };
+    Tensor place(const Tensor& host);
+
+    std::optional<int> gpu_;
+    std::unique_ptr<runtime::DeviceScope> scope_;
+    std::deque<DeviceMemory> memory_;
+    std::vector<Output> outputs_;
+};
+
+}  // namespace jitney::cli

@@ -1,0 +1,149 @@
+// jitney prewarm: compiles specializations into the cache.
+#include "jitney/prewarm.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/arguments.hpp"
+#include "cli/command.hpp"
+#include "cli/errors.hpp"
+#include "cli/manifest.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+#include "policy/spec.hpp"
+
+namespace jitney::cli {
+
+namespace {
+
+struct Options {
+    std::vector<std::string> specs;
+    std::vector<std::string> manifests;
+    int jobs = 0;
+};
+
+// Each once, in the order in which they are first named.
+std::vector<std::string> specializations(const Options& options) {
+    std::vector<std::string> all;
+    for (const std::string& text : options.specs)
+        all.push_back(policy::text_of(policy::parse_spec(text)));
+    for (const std::string& path : options.manifests) {
+        for (std::string& text : read_manifest(path))
+            all.push_back(std::move(text));
+    }
+    std::vector<std::string> unique;
+    for (std::string& text : all) {
+        if (std::find(unique.begin(), unique.end(), text) == unique.end())
+            unique.push_back(std::move(text));
+    }
+    return unique;
+}
+
+const char* name_of(PrewarmStatus status) {
+    switch (status) {
+        case PrewarmStatus::compiled:
+            return "compiled";
+        case PrewarmStatus::cached:
+            return "cached";
+        case PrewarmStatus::failed:
+            break;
+    }
+    return "failed";
+}
+
+struct Summary {
+    std::vector<PrewarmEntry> entries;
+    double seconds = 0;
+
+    std::size_t count(PrewarmStatus status) const {
+        return static_cast<std::size_t>(
+            std::count_if(entries.begin(), entries.end(),
+                          [status](const PrewarmEntry& entry) { return entry.status == status; }));
+    }
+};
+
+void print_summary(const Summary& summary, bool json) {
+    const std::size_t compiled = summary.count(PrewarmStatus::compiled);
+    const std::size_t cached = summary.count(PrewarmStatus::cached);
+    const std::size_t failed = summary.count(PrewarmStatus::failed);
+    if (json) {
+        Json entries = Json::array();
+        for (const PrewarmEntry& entry : summary.entries) {
+            entries.push_back({{"spec", entry.spec},
+                               {"status", name_of(entry.status)},
+                               {"ms", entry.milliseconds},
+                               {"bytes", entry.bytes},
+                               {"error", entry.error}});
+        }
+        print_json({{"compiled", compiled},
+                    {"cached", cached},
+                    {"failed", failed},
+                    {"seconds", summary.seconds},
+                    {"entries", std::move(entries)}});
+        return;
+    }
+    Table table({"specialization", "status", "ms>", "bytes>"});
+    for (const PrewarmEntry& entry : summary.entries) {
+        table.add({entry.spec, name_of(entry.status), fmt::format("{:.0f}", entry.milliseconds),
+                   std::to_string(entry.bytes)});
+    }
+    if (!summary.entries.empty()) print(table.text());
+    print(fmt::format("compiled {}, cached {}, failed {} in {:.2f} s\n", compiled, cached, failed,
+                      summary.seconds));
+}
+
+int prewarm_all(const Options& options, bool json) {
+    if (options.specs.empty() && options.manifests.empty()) {
+        refuse(
+            "prewarm needs --spec or --manifest; jitney explain gives the specialization of a "
+            "problem");
+    }
+    const std::vector<std::string> specs = specializations(options);
+    Summary summary;
+    const auto start = std::chrono::steady_clock::now();
+    {
+        ProgressBar bar;
+        PrewarmOptions settings;
+        settings.jobs = options.jobs;
+        settings.progress = [&bar](const PrewarmEntry& entry, std::size_t done, std::size_t total) {
+            bar.show(done, total, entry.spec);
+        };
+        bar.show(0, specs.size(), "");
+        summary.entries = prewarm(specs, settings);
+    }
+    summary.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    print_summary(summary, json);
+    for (const PrewarmEntry& entry : summary.entries) {
+        if (entry.status == PrewarmStatus::failed) print_error(entry.error);
+    }
+    return summary.count(PrewarmStatus::failed) == 0 ? kSuccess : kFailure;
+}
+
+}  // namespace
+
+void add_prewarm(CLI::App& root, Request& request) {
+    const auto options = std::make_shared<Options>();
+    CLI::App& command =
+        add_command(root, request, "prewarm",
+                    "Compile specializations into the cache, for any architecture, without a GPU",
+                    [options](bool json) { return prewarm_all(*options, json); });
+    command.add_option("--spec", options->specs, "A specialization; may be given several times")
+        ->type_name("TEXT")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command
+        .add_option("--manifest", options->manifests,
+                    "A file of specializations, one a line; '#' begins a comment")
+        ->type_name("FILE")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_integer(command, "--jobs", options->jobs, 1, 1024, "Compiles at a time (one a core)");
+}
+
+}  // namespace jitney::cli

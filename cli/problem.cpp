@@ -1,0 +1,99 @@
+#include "cli/problem.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/errors.hpp"
+
+namespace jitney::cli {
+
+namespace {
+
+void add_format(CLI::App& command, std::string& format) {
+    add_word(command, "--format", format, {"fp32", "fp16", "bf16"}, "Format of the tensors (bf16)");
+}
+
+void require_dims(const std::string& what, const Shape& shape, std::size_t dims,
+                  const std::string& meaning) {
+    if (shape.size() != dims) {
+        refuse(fmt::format("{} is {}, and must be {}", what, text_of_shape(shape), meaning));
+    }
+}
+
+}  // namespace
+
+DType dtype_of(const std::string& format) {
+    if (format == "fp32") return DType::fp32;
+    return format == "fp16" ? DType::fp16 : DType::bf16;
+}
+
+Tensor shaped(const std::string& what, const Shape& shape, DType dtype, Device device) {
+    if (shape.empty()) refuse(what + " is missing");
+    return Tensor::contiguous(nullptr, dtype, shape, device);
+}
+
+void AttentionProblem::add_to(CLI::App& command) {
+    add_shape(command, "--q", q, "Shape of q: batch,length,heads,head_dim")->required();
+    add_shape(command, "--kv", kv, "Shape of k and v (q's)");
+    add_shape(command, "--mask", mask,
+              "Shape of a bool mask: batch,kv or batch,q,kv or batch,1|heads,q,kv");
+    add_format(command, format);
+    command.add_flag("--causal", causal, "Query i sees the keys j <= i + kv_len - q_len");
+}
+
+AttentionArgs AttentionProblem::arguments(Device device) const {
+    const std::string meaning = "batch,length,heads,head_dim";
+    const Shape& keys = kv.empty() ? q : kv;
+    require_dims("--q", q, 4, meaning);
+    require_dims("--kv", keys, 4, meaning);
+    const DType dtype = dtype_of(format);
+    AttentionArgs args;
+    args.q = shaped("--q", q, dtype, device);
+    args.k = shaped("--kv", keys, dtype, device);
+    args.v = args.k;
+    args.out = args.q;
+    args.causal = causal;
+    if (!mask.empty()) args.mask = shaped("--mask", mask, DType::boolean, device);
+    return args;
+}
+
+void add_style(CLI::App& command, std::string& style) {
+    add_word(command, "--style", style, {"interleaved", "half_split"},
+             "Which elements are turned together (interleaved)");
+}
+
+RotaryStyle style_of(const std::string& style) {
+    return style == "half_split" ? RotaryStyle::half_split : RotaryStyle::interleaved;
+}
+
+void RotaryProblem::add_to(CLI::App& command) {
+    add_shape(command, "--q", q, "Shape of q: batch,length,heads,head_dim")->required();
+    add_shape(command, "--k", k, "Shape of k, rotated in the same launch");
+    add_format(command, format);
+    add_style(command, style);
+    add_integer(command, "--rotary-dim", rotary_dim, 2, 1 << 20,
+                "Leading elements of each head that are rotated (all)");
+}
+
+RotaryArgs RotaryProblem::arguments(Device device) const {
+    const std::string meaning = "batch,length,heads,head_dim";
+    require_dims("--q", q, 4, meaning);
+    if (!k.empty()) require_dims("--k", k, 4, meaning);
+    const DType dtype = dtype_of(format);
+    RotaryArgs args;
+    args.q = shaped("--q", q, dtype, device);
+    args.q_out = args.q;
+    if (!k.empty()) args.k_out = args.k = shaped("--k", k, dtype, device);
+    const std::int64_t rotated = rotary_dim != 0 ? rotary_dim : q[3];
+    if (rotated % 2 != 0 || rotated > q[3]) {
+        refuse(fmt::format("the rotary dimension is {}, and must be even and at most head_dim, {}",
+                           rotated, q[3]));
+    }
+    args.cos = shaped("--q", {q[1], rotated / 2}, DType::fp32, device);
+    args.sin = args.cos;
+    args.style = style_of(style);
+    return args;
+}
+
+}  // namespace jitney::cli

@@ -1,0 +1,107 @@
+#include "cli/run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/errors.hpp"
+#include "cli/output.hpp"
+#include "cli/safetensors_header.hpp"
+
+namespace jitney::cli {
+
+void RunOptions::add_to(CLI::App& command) {
+    command.add_option("IN", input, "The safetensors file of the inputs")
+        ->required()
+        ->type_name("");
+    command.add_option("-o,--output", output, "The safetensors file to write")
+        ->required()
+        ->type_name("OUT");
+    backend.add_to(command);
+    expect.add_to(command);
+}
+
+Run::Run(const RunOptions& options, const std::vector<std::string_view>& takes)
+    : options_(options),
+      file_((options.expect.check(), TensorFile::read(options.input))),
+      backend_(choose_backend(options.backend)),
+      stage_(backend_.gpu) {
+    for (const auto& [name, tensor] : file_.tensors()) {
+        if (std::find(takes.begin(), takes.end(), name) == takes.end()) {
+            refuse(fmt::format("{} holds a tensor {}, and this operation takes {}", options.input,
+                               text_of_name(name), fmt::join(takes, ", ")));
+        }
+    }
+}
+
+const Tensor& Run::at(std::string_view name) const {
+    const Tensor* const tensor = file_.find(name);
+    if (tensor == nullptr) {
+        refuse(fmt::format("{} holds no tensor \"{}\"", options_.input, name));
+    }
+    return *tensor;
+}
+
+std::optional<Tensor> Run::optional_input(std::string_view name) {
+    if (!has(name)) return std::nullopt;
+    return input(name);
+}
+
+Tensor Run::output(const std::string& name, DType dtype, std::span<const std::int64_t> shape) {
+    const auto [place, added] = outputs_.emplace(name, HostTensor(dtype, shape));
+    return stage_.output(place->second.view());
+}
+
+int Run::finish(const std::function<void()>& call, bool json) {
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    stage_.wait();
+    const std::chrono::duration<double, std::milli> spent =
+        std::chrono::steady_clock::now() - start;
+    stage_.fetch();
+
+    TensorsByName results;
+    for (const auto& [name, tensor] : outputs_)
+        results.emplace(name, tensor.view());
+    std::optional<Difference> difference;
+    if (!options_.expect.file.empty()) difference = compare(options_.expect, results);
+    write_safetensors(options_.output, results);
+    report(spent.count(), difference, json);
+    if (!difference || difference->within()) return kSuccess;
+    print_error(fmt::format("the largest absolute error is {:.3g}, above the tolerance of {}",
+                            difference->max_abs_error, difference->tolerance));
+    return kFailure;
+}
+
+void Run::report(double milliseconds, const std::optional<Difference>& difference,
+                 bool json) const {
+    const std::string ran = last_run();
+    const bool jit = ran != "reference" && backend_.gpu;
+    if (json) {
+        Json result = {{"backend", jit ? "jit" : "reference"},
+                       {"spec", jit && !ran.empty() ? Json(ran) : Json(nullptr)},
+                       {"ms", milliseconds},
+                       {"output", options_.output}};
+        if (difference) result["expect"] = difference->json();
+        print_json(result);
+        return;
+    }
+    std::string by = jit ? ran : "the reference backend, on the CPU";
+    if (ran.empty()) by = "nothing: there was nothing to compute";
+    print(fmt::format("ran {} in {:.3f} ms (the first call's loading or compiling included)\n", by,
+                      milliseconds));
+    if (difference) print(difference->text() + "\n");
+    print(fmt::format("wrote {}\n", options_.output));
+}
+
+void add_run(CLI::App& root, Request& request) {
+    CLI::App& group = add_group(root, request, "run", "Run one operation on the tensors of a file");
+    add_run_attention(group, request);
+    add_run_rotary(group, request);
+}
+
+}  // namespace jitney::cli

@@ -1,0 +1,51 @@
+"""jitney bench: what it reports, not how fast it is."""
+import unittest
+
+import support
+
+
+class Bench(support.CommandTest):
+    def bench(self, *arguments, **options):
+        return self.succeed("bench", *arguments, "--samples", "3", "--json", **options).json
+
+    def check(self, result, operation):
+        self.assertEqual(result["op"], operation)
+        self.assertEqual(result["samples"], 3)
+        self.assertGreater(result["p10_ms"], 0)
+        self.assertLessEqual(result["p10_ms"], result["median_ms"])
+        self.assertLessEqual(result["median_ms"], result["p90_ms"])
+        self.assertGreater(result["gbs"], 0)
+        self.assertEqual(result["copy_gbs"] is None, result["backend"] == "reference")
+
+    def test_attention_and_rotary_here(self):
+        problem = ["--q", "1,64,4,32", "--kv", "1,64,2,32"]
+        result = self.bench("attention", *problem)
+        self.check(result, "attention")
+        flops = 4 * 4 * 64 * 64 * 32
+        self.assertAlmostEqual(result["tflops"], flops / result["median_ms"] / 1e9, places=9)
+        self.check(self.bench("rotary", "--q", "1,16,8,64", "--k", "1,16,2,64"), "rotary")
+
+    def test_without_a_gpu(self):
+        problem = ["--q", "1,16,2,8", "--causal", "--mask", "1,16", "--format", "fp32"]
+        result = self.bench("attention", *problem, gpu=False)
+        self.check(result, "attention")
+        self.assertEqual((result["backend"], result["spec"], result["share"]), ("reference", None, None))
+        self.assertAlmostEqual(
+            result["tflops"], 2 * 2 * 16 * 16 * 8 / result["median_ms"] / 1e9, places=12
+        )
+        people = self.succeed("bench", "rotary", "--q", "1,16,8,64", "--samples", "2", gpu=False)
+        self.assertIn("reference backend", people.out)
+        self.assertIn("GB/s", people.out)
+
+    def test_problems_that_cannot_be_meant(self):
+        self.fail_with(2, ["--q"], "bench", "attention")
+        self.fail_with(2, ["--q"], "bench", "attention", "--q", "1,2,3")
+        self.fail_with(2, ["--samples"], "bench", "rotary", "--q", "1,2,2,8", "--samples", "0")
+        self.fail_with(2, ["nothing"], "bench", "rotary", "--q", "0,2,2,8", gpu=False)
+        self.fail_with(2, [], "bench", "attention", "--q", "1,8,8,64", "--kv", "1,8,3,64", gpu=False)
+        self.fail_with(1, ["memory"], "bench", "rotary", "--q", "1,1000000,1000000,1000000", gpu=False)
+        self.fail_with(1, ["driver"], "bench", "rotary", "--q", "1,2,2,8", "--backend", "jit", gpu=False)
+
+
+if __name__ == "__main__":
+    unittest.main()

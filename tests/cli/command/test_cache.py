@@ -1,0 +1,141 @@
+"""jitney cache, over entries that prewarm makes."""
+import os
+import unittest
+
+import support
+
+SPECS = [
+    "rotary_emb<format=bf16,style=interleaved,pairs=4>@sm_80",
+    "rotary_emb<format=fp16,style=half_split,pairs=8>@sm_80",
+]
+
+
+class Cache(support.CommandTest):
+    def fill(self):
+        self.succeed("prewarm", "--spec", SPECS[0], "--spec", SPECS[1])
+
+    def entries(self, **environment):
+        return self.succeed("cache", "list", "--json", **environment).json["entries"]
+
+    def test_an_empty_cache(self):
+        self.assertEqual(self.entries(), [])
+        stat = self.succeed("cache", "stat", "--json").json
+        self.assertEqual((stat["root"], stat["entries"], stat["bytes"]), (self.cache, 0, 0))
+        self.assertEqual(stat["max_bytes"], 1 << 30)
+        verify = self.succeed("cache", "verify", "--json").json
+        self.assertEqual(verify, {"checked": 0, "bad": []})
+        self.assertFalse(os.path.exists(self.cache), "looking makes nothing")
+        self.assertEqual(self.succeed("cache", "list").out, "0 entries, 0 B\n")
+
+    def test_list_and_stat(self):
+        self.fill()
+        entries = self.entries()
+        self.assertEqual([entry["spec"] for entry in entries], sorted(SPECS))
+        for entry in entries:
+            self.assertRegex(entry["digest"], "^[0-9a-f]{32}$")
+            self.assertRegex(entry["nvrtc"], r"^nvrtc\d+\.\d+$")
+            self.assertGreater(entry["last_used"], 1_600_000_000)
+            self.assertEqual(os.path.getsize(entry["path"]), entry["bytes"])
+        stat = self.succeed("cache", "stat", "--json").json
+        self.assertEqual(stat["entries"], 2)
+        self.assertEqual(stat["bytes"], sum(entry["bytes"] for entry in entries))
+        self.assertIn(SPECS[0], self.succeed("cache", "list").out)
+        self.assertIn(self.cache, self.succeed("cache", "stat").out)
+
+    def test_verify_finds_a_damaged_entry(self):
+        self.fill()
+        self.assertEqual(self.succeed("cache", "verify", "--json").json["checked"], 2)
+        victim = self.entries()[0]["path"]
+        with open(victim, "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last[0] ^ 1]))
+        outcome = self.fail_with(1, ["1 of 2 entries"], "cache", "verify", "--json")
+        self.assertEqual(outcome.json["checked"], 2)
+        (bad,) = outcome.json["bad"]
+        self.assertEqual(bad["file"], victim)
+        self.assertTrue(bad["reason"])
+        self.assertIn(victim, self.run_command("cache", "verify").out)
+
+    def test_prune_keeps_what_was_used_last(self):
+        self.fill()
+        first, second = self.entries()
+        os.utime(first["path"], (1_600_000_000, 1_600_000_000))
+        removal = self.succeed("cache", "prune", "--max-bytes", str(second["bytes"]), "--json").json
+        self.assertEqual(
+            removal,
+            {
+                "removed": 1,
+                "removed_bytes": first["bytes"],
+                "entries": 1,
+                "bytes": second["bytes"],
+            },
+        )
+        self.assertEqual([entry["spec"] for entry in self.entries()], [second["spec"]])
+        self.assertEqual(self.succeed("cache", "prune", "--max-bytes", "1G", "--json").json["removed"], 0)
+
+    def test_prune_refuses_what_is_no_size(self):
+        for size in ("-1", "many", "1T", "", "99999999999999999999"):
+            if size:
+                self.fail_with(2, ["--max-bytes", size], "cache", "prune", "--max-bytes", size)
+
+    def test_clear(self):
+        self.fill()
+        self.assertEqual(self.succeed("cache", "clear", "--json").json["removed"], 2)
+        self.assertEqual(self.entries(), [])
+
+    def test_export_and_import(self):
+        self.fill()
+        bundle = self.path("bundle")
+        self.assertEqual(self.succeed("cache", "export", bundle, "--json").json["exported"], 2)
+        other = {"JITNEY_CACHE_DIR": self.path("other")}
+        report = self.succeed("cache", "import", bundle, "--json", **other).json
+        self.assertEqual((report["imported"], report["present"], report["bad"]), (2, 0, []))
+        self.assertEqual(len(self.entries(**other)), 2)
+        again = self.succeed("cache", "import", bundle, "--json", **other).json
+        self.assertEqual((again["imported"], again["present"]), (0, 2))
+        # What was imported is what prewarm would have compiled.
+        summary = self.succeed("prewarm", "--spec", SPECS[0], "--json", **other).json
+        self.assertEqual((summary["compiled"], summary["cached"]), (0, 1))
+
+    def test_import_of_what_is_no_bundle(self):
+        self.fail_with(1, ["absent"], "cache", "import", self.path("absent"))
+        self.fail_with(1, ["not a bundle"], "cache", "import", self.write("text", "hello"))
+        self.fail_with(1, ["not a bundle"], "cache", "import", self.write("empty", ""))
+        self.fail_with(1, [self.directory], "cache", "import", self.directory)
+
+    def test_import_of_a_truncated_bundle(self):
+        self.fill()
+        self.succeed("cache", "export", self.path("bundle"))
+        with open(self.path("bundle"), "rb") as file:
+            whole = file.read()
+        short = self.write("short", whole[:-10])
+        outcome = self.fail_with(
+            1, ["could not be imported"], "cache", "import", short, "--json",
+            JITNEY_CACHE_DIR=self.path("other"),
+        )
+        self.assertEqual(outcome.json["imported"], 1)
+        self.assertEqual(len(outcome.json["bad"]), 1)
+
+    def test_export_to_where_nothing_can_be_written(self):
+        self.fill()
+        self.fail_with(1, ["can't export"], "cache", "export", self.path("no/such/directory/bundle"))
+
+    def test_a_directory_that_others_can_write(self):
+        os.mkdir(self.cache)
+        os.chmod(self.cache, 0o777)
+        self.fail_with(1, [self.cache, "not used"], "cache", "clear")
+        stat = self.run_command("cache", "stat", "--json").json
+        self.assertTrue(stat["layers"][0]["refusal"])
+
+    def test_a_read_only_layer_is_listed_and_left_alone(self):
+        self.fill()
+        layers = {"JITNEY_CACHE_DIR": self.path("mine") + ":" + self.cache}
+        self.assertEqual(len(self.entries(**layers)), 2)
+        self.assertEqual(self.succeed("cache", "clear", "--json", **layers).json["removed"], 0)
+        self.assertEqual(len(self.entries()), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,82 @@
+"""jitney doctor: on whole, bare and broken machines."""
+import os
+import unittest
+
+import support
+
+
+class Doctor(support.CommandTest):
+    def doctor(self, **environment):
+        outcome = self.run_command("doctor", "--json", **environment)
+        return outcome.status, outcome.json
+
+    def faults(self, report):
+        return [each["message"] for each in report["problems"] if each["fault"]]
+
+    def test_this_machine(self):
+        status, report = self.doctor()
+        self.assertEqual(status, 0, report)
+        self.assertTrue(report["ok"])
+        self.assertTrue(report["verdict"])
+        self.assertEqual(report["driver"]["usable"], bool(report["gpus"]))
+        for gpu in report["gpus"]:
+            self.assertRegex(gpu["arch"], r"^sm_\d+a?$")
+            self.assertGreater(gpu["sms"], 0)
+            self.assertGreater(gpu["memory_bytes"], 0)
+        nvrtc = report["nvrtc"]
+        self.assertTrue(nvrtc["compiles"])
+        self.assertIn("sm_90", nvrtc["archs"])
+        self.assertRegex(nvrtc["version"], r"^\d+\.\d+$")
+        self.assertEqual(report["cache"]["path"], self.cache)
+        self.assertTrue(report["cache"]["usable"])
+        self.assertEqual(report["environment"]["JITNEY_CACHE_DIR"], self.cache)
+        self.assertFalse(os.path.exists(self.cache), "looking makes nothing")
+
+    def test_for_people(self):
+        people = self.succeed("doctor").out
+        for word in ("verdict", "driver", "NVRTC", "cache", self.cache):
+            self.assertIn(word, people)
+
+    def test_nothing_is_there(self):
+        status, report = self.doctor(
+            gpu=False, JITNEY_LIBNVRTC=self.path("absent.so"), JITNEY_CACHE_DIR="", HOME="", XDG_CACHE_HOME=""
+        )
+        # What was asked for by name is missing: that is a fault, and no crash.
+        self.assertEqual(status, 1)
+        self.assertFalse(report["nvrtc"]["compiles"])
+        self.assertIsNone(report["cache"]["path"])
+        self.assertTrue(any("absent.so" in fault for fault in self.faults(report)))
+        self.assertIn("reference", report["verdict"])
+
+    def test_libraries_that_are_none(self):
+        text = self.write("text.so", "no library")
+        status, report = self.doctor(JITNEY_LIBCUDA=text, JITNEY_LIBNVRTC=text)
+        self.assertEqual(status, 1)
+        self.assertGreaterEqual(len(self.faults(report)), 2)
+        self.assertEqual(report["gpus"], [])
+
+    def test_a_cache_that_is_not_used(self):
+        os.mkdir(self.cache)
+        os.chmod(self.cache, 0o777)
+        status, report = self.doctor()
+        self.assertEqual(status, 1)
+        self.assertFalse(report["cache"]["usable"])
+        self.assertTrue(any(self.cache in fault for fault in self.faults(report)))
+        status, report = self.doctor(JITNEY_CACHE_DIR=self.write("file", "") + "/cache")
+        self.assertEqual((status, report["cache"]["usable"]), (1, False))
+
+    def test_variables(self):
+        status, report = self.doctor(JITNEY_BACKEND="cuda", JITNEY_CASHE_DIR="x")
+        self.assertEqual(status, 1)
+        self.assertTrue(any("JITNEY_BACKEND" in fault for fault in self.faults(report)))
+        notes = [each["message"] for each in report["problems"] if not each["fault"]]
+        self.assertTrue(any("JITNEY_CASHE_DIR" in note for note in notes))
+        status, report = self.doctor(JITNEY_CACHE_MAX_BYTES="lots")
+        self.assertEqual(status, 1)
+        self.assertTrue(any("JITNEY_CACHE_MAX_BYTES" in fault for fault in self.faults(report)))
+        status, report = self.doctor(JITNEY_JIT="off")
+        self.assertEqual(status, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
