@@ -43,7 +43,8 @@ class Explain(support.CommandTest):
 
     def test_a_mask_and_a_decode(self):
         answer = self.explain(
-            "attention", "--q", "8,1,32,128", "--kv", "8,2048,8,128", "--mask", "8,2048", "--arch", "sm_90a"
+            "attention", "--q", "1,1,32,128", "--kv", "1,65536,8,128", "--mask", "1,65536",
+            "--arch", "sm_90a",
         )
         self.assertIn("attn_decode_mma<", answer["chosen"])
         self.assertIn("mask=1", answer["chosen"])
