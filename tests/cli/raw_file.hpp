@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -9,6 +10,8 @@
 namespace jitney::tests {
 
 inline void write_bytes(const std::string& path, const std::string& bytes) {
+    // A new file: to truncate one makes some file systems wait for the disk.
+    std::filesystem::remove(path);
     std::ofstream(path, std::ios::binary) << bytes;
 }
 
