@@ -44,6 +44,7 @@ LIBRARIES = [
     (r"doctest/.*", {"tests"}),
     (r"benchmark/.*", {"bench"}),
     (r"boost/context/.*", {"tests"}),
+    (r"sanitizer/.*", {"tests"}),
     # Policy is pure functions: it reads no clock, no file, no environment, and keeps no state.
     (
         r"fstream|iostream|filesystem|chrono|random|thread|mutex|shared_mutex|atomic"
@@ -146,6 +147,11 @@ def included(path, header, exists):
             if exists(base + header):
                 return base + header
         return None
+    if path.startswith("tests/emulator/"):
+        # Device code on the CPU: includes as device code has them, some of twins.
+        for base in ("kernel_sources/", "tests/emulator/include/"):
+            if exists(base + header):
+                return base + header
     return header if header.split("/")[0] in ARROWS else None
 
 

@@ -20,6 +20,9 @@ CLEAN = {
     "kernel_sources/attention/decode.cuh": '#include "common/mma.cuh"\n',
     "kernel_sources/attention/params.h": "#pragma once\n",
     "kernel_sources/common/mma.cuh": 'void f() { asm volatile("mma;"); }\n',
+    "tests/emulator/include/common/mma.cuh": '#include "common/builtins.cuh"\n',
+    "tests/emulator/include/common/builtins.cuh": "#include <cstdint>\n",
+    "tests/emulator/toys/product.cpp": '#include "attention/params.h"\n#include "common/mma.cuh"\n',
     "cli/main.cpp": "#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\nint main() { exit(1); }\n",
     "tests/cache/test_store.cpp": '#include <doctest/doctest.h>\n#include "cache/store.hpp"\n'
     'const char* text = R"(\n#include <cuda.h>\nasm("")\n)";\n',
@@ -61,6 +64,7 @@ PLANTED = [
     ("kernel_sources/fp8/params.h", "#include <stdint.h>\n", "no header of a toolkit"),
     ("kernel_sources/fp8/gemm.cuh", 'void f() { asm volatile("mma;"); }\n', "assembly lives in"),
     ("tests/cache/test_store.cpp", "#include <CLI/CLI.hpp>\n", "only for cli"),
+    ("tests/emulator/toys/product.cpp", '#include "common/gone.cuh"\n', "the name of a room"),
     ("docs/guide.md", "see /" + "work/notes\n", "a path of one machine"),
     ("docs/guide.md", "see ../" + "shared/plan.md\n", "outside the project"),
     ("quickstart", "pip -i https://pypi" + ".org/simple\n", "package registry"),
