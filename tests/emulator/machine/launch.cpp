@@ -1,0 +1,176 @@
+#include "tests/emulator/machine/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/emulator/machine/block.hpp"
+#include "tests/emulator/machine/fault.hpp"
+
+namespace jitney::emulator {
+namespace {
+
+// Turns that a block gets before its neighbour on the same worker: of all magnitudes up to 2^this.
+constexpr unsigned kMostTurnBits = 12;
+// A block that sleeps, at a place where others may go first, sleeps until all the others do, too,
+// or have finished, or once in so many rounds until then.
+constexpr unsigned kWakeOnceIn = 64;
+
+void check(const Kernel& kernel, const runtime::LaunchShape& shape) {
+    const auto refuse = [&](const std::string& why) {
+        throw Fault(fmt::format("{} can't be launched: {}", kernel.name, why));
+    };
+    const runtime::Dim3 grid = shape.grid;
+    const runtime::Dim3 block = shape.block;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) refuse("its grid is empty");
+    if (grid.x > 0x7fffffffu || grid.y > 0xffffu || grid.z > 0xffffu) {
+        refuse(fmt::format("a grid of {} x {} x {} is more than any GPU takes", grid.x, grid.y,
+                           grid.z));
+    }
+    const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+    if (threads == 0 || threads > kernel.max_threads || threads > Block::max_threads ||
+        block.z > 64) {
+        refuse(fmt::format("a block of {} x {} x {} threads, where it takes up to {}", block.x,
+                           block.y, block.z, std::min(kernel.max_threads, Block::max_threads)));
+    }
+    if (shape.shared_bytes < 0 || static_cast<std::size_t>(shape.shared_bytes) > Arena::max_bytes) {
+        refuse(fmt::format("{} bytes of shared memory, where a block can have {}",
+                           shape.shared_bytes, Arena::max_bytes));
+    }
+    if (!(shape.cluster == runtime::Dim3{})) refuse("clusters of blocks are not known here");
+}
+
+unsigned workers_wanted(const Options& options) {
+    if (options.workers != 0) return options.workers;
+    const char* text = std::getenv("JITNEY_EMULATOR_WORKERS");
+    return text == nullptr ? 1u : std::max(1u, static_cast<unsigned>(std::atoi(text)));
+}
+
+Index index_of(std::uint64_t number, Index grid) {
+    return {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+            static_cast<unsigned>(number / grid.x / grid.y)};
+}
+
+// The blocks of a launch, in shuffled order, for the workers to take.
+class Queue {
+  public:
+    Queue(std::uint64_t blocks, std::uint64_t seed) : order_(blocks) {
+        std::iota(order_.begin(), order_.end(), std::uint64_t{0});
+        Random random(seed);
+        for (std::size_t i = order_.size(); i > 1; --i)
+            std::swap(order_[i - 1], order_[random.next() % i]);
+    }
+    bool take(std::uint64_t& block) {
+        const std::size_t place = next_.fetch_add(1);
+        if (stopped_.load() || place >= order_.size()) return false;
+        block = order_[place];
+        return true;
+    }
+    void stop() { stopped_.store(true); }
+    bool stopped() const { return stopped_.load(); }
+
+  private:
+    std::vector<std::uint64_t> order_;
+    std::atomic<std::size_t> next_{0};
+    std::atomic<bool> stopped_{false};
+};
+
+// Blocks that ran before, with their stacks and shared memory: making them anew costs more than
+// a small launch.
+std::vector<std::unique_ptr<Block>>& spare_blocks() {
+    thread_local std::vector<std::unique_ptr<Block>> blocks;
+    return blocks;
+}
+
+void work(const Grid& grid, Queue& queue, std::uint64_t seed, unsigned resident) {
+    std::vector<std::unique_ptr<Block>>& spare = spare_blocks();
+    while (spare.size() < resident)
+        spare.push_back(std::make_unique<Block>());
+    std::vector<Block*> idle;
+    for (unsigned i = 0; i < resident; ++i)
+        idle.push_back(spare[i].get());
+    std::vector<Block*> awake;
+    std::vector<Block*> asleep;
+    Random random(seed);
+    const auto any_of = [&random](const std::vector<Block*>& blocks) {
+        return random.below(static_cast<unsigned>(blocks.size()));
+    };
+    const auto move = [](std::vector<Block*>& from, unsigned place, std::vector<Block*>& to) {
+        to.push_back(from[place]);
+        from.erase(from.begin() + place);
+    };
+    for (;;) {
+        std::uint64_t number = 0;
+        while (!idle.empty() && queue.take(number)) {
+            idle.back()->begin(grid, index_of(number, grid.grid_size),
+                               Random(seed ^ (number + 1) * 0x9e3779b97f4a7c15u).next());
+            awake.push_back(idle.back());
+            idle.pop_back();
+        }
+        if ((awake.empty() && asleep.empty()) || queue.stopped()) return;
+        if (awake.empty() || (!asleep.empty() && random.once_in(kWakeOnceIn))) {
+            move(asleep, any_of(asleep), awake);
+        }
+        const unsigned chosen = any_of(awake);
+        switch (awake[chosen]->run(1 + random.below(1u << random.below(kMostTurnBits)))) {
+            case Block::State::runs:
+                break;
+            case Block::State::sleeps:
+                move(awake, chosen, asleep);
+                break;
+            case Block::State::finished:
+                move(awake, chosen, idle);
+                break;
+        }
+    }
+}
+
+}  // namespace
+
+void launch(const Kernel& kernel, const runtime::LaunchShape& shape, void* const* arguments,
+            const Options& options) {
+    check(kernel, shape);
+    Grid grid;
+    grid.kernel = kernel.name;
+    grid.call = kernel.call;
+    grid.arguments = arguments;
+    grid.grid_size = {shape.grid.x, shape.grid.y, shape.grid.z};
+    grid.block_size = {shape.block.x, shape.block.y, shape.block.z};
+    grid.shared_bytes = static_cast<std::size_t>(shape.shared_bytes);
+
+    Queue queue(std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, options.seed);
+    std::mutex mutex;
+    std::exception_ptr failure;
+    const auto run = [&] {
+        try {
+            work(grid, queue, options.seed, std::max(1u, options.resident));
+        } catch (...) {
+            queue.stop();
+            const std::lock_guard lock(mutex);
+            if (!failure) failure = std::current_exception();
+        }
+    };
+    std::vector<std::thread> helpers;
+    for (unsigned i = 1; i < workers_wanted(options); ++i)
+        helpers.emplace_back(run);
+    run();
+    for (std::thread& helper : helpers)
+        helper.join();
+    if (!failure) return;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const Fault& fault) {
+        throw Fault(fmt::format("{}  seed {}", fault.what(), options.seed));
+    }
+}
+
+}  // namespace jitney::emulator

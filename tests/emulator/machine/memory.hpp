@@ -1,0 +1,59 @@
+// The GPU's global memory: buffers whose every byte a kernel must be entitled to touch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace jitney::emulator {
+
+// A buffer lies between closed pages, ends 0 to 15 bytes before one, and is filled with 0xff: NaN
+// in every floating format. The address is a multiple of 16 and promises nothing more.
+class Buffer {
+  public:
+    explicit Buffer(std::size_t bytes, std::string name = "buffer");
+    ~Buffer();
+    Buffer(Buffer&& other) noexcept;
+    Buffer& operator=(Buffer&& other) noexcept;
+
+    std::byte* data() const { return begin_; }
+    std::size_t bytes() const { return bytes_; }
+    const std::string& name() const { return name_; }
+    template <class T>
+    T* as() const {
+        return reinterpret_cast<T*>(begin_);
+    }
+
+    // From here on nobody writes it.
+    void make_read_only();
+    // Kernels must neither read nor write these bytes (the rows past a request's length...).
+    void forbid(std::size_t offset, std::size_t bytes);
+    // Ends that, so that a test can look at what lies there.
+    void allow_all();
+
+    bool read_only() const { return read_only_; }
+    bool forbids(std::size_t offset, std::size_t bytes) const;
+
+  private:
+    void release();
+
+    std::byte* begin_ = nullptr;
+    std::size_t bytes_ = 0;
+    std::string name_;
+    bool read_only_ = false;
+    std::vector<bool> forbidden_;  // a byte each; empty where nothing is
+};
+
+// Why a kernel may not touch these bytes: empty where it may, and where they are no concern of
+// the buffers at all (the host's own memory).
+std::string objection(const void* begin, std::size_t bytes, bool write);
+
+// Whether the address lies in the range that buffers come from; cheap.
+extern std::uintptr_t device_memory_begin;
+constexpr std::size_t kDeviceMemoryBytes = std::size_t{16} << 30;
+inline bool in_device_memory(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) - device_memory_begin < kDeviceMemoryBytes;
+}
+
+}  // namespace jitney::emulator

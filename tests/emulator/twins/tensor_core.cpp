@@ -1,0 +1,106 @@
+#include "tests/emulator/twins/tensor_core.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+#include "tests/emulator/machine/formats.hpp"
+
+namespace jitney::emulator {
+namespace {
+
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+struct MatrixLoad {
+    unsigned* matrices;
+    const void* row;
+};
+
+template <bool transposed>
+void load_all(void* const* operands, unsigned) {
+    for (unsigned matrix = 0; matrix < 4; ++matrix) {
+        std::uint16_t elements[8][8];
+        for (unsigned row = 0; row < 8; ++row) {
+            const auto& giver = *static_cast<const MatrixLoad*>(operands[8 * matrix + row]);
+            std::memcpy(elements[row], giver.row, sizeof elements[row]);
+        }
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            const unsigned row = lane / 4;
+            const unsigned pair = 2 * (lane % 4);
+            const unsigned low = transposed ? elements[pair][row] : elements[row][pair];
+            const unsigned high = transposed ? elements[pair + 1][row] : elements[row][pair + 1];
+            static_cast<const MatrixLoad*>(operands[lane])->matrices[matrix] = low | high << 16;
+        }
+    }
+}
+
+struct Product {
+    float* c;
+    const unsigned* a;
+    unsigned b[2];
+};
+
+template <float (*value)(std::uint16_t)>
+float low(unsigned pair) {
+    return value(static_cast<std::uint16_t>(pair & 0xffffu));
+}
+
+template <float (*value)(std::uint16_t)>
+float high(unsigned pair) {
+    return value(static_cast<std::uint16_t>(pair >> 16));
+}
+
+// Products of two 16-bit elements are exact in fp32; sums are rounded as fp32 additions are.
+template <float (*value)(std::uint16_t)>
+void multiply_all(void* const* operands, unsigned) {
+    float a[16][16];
+    float b[16][8];
+    float c[16][8];
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const auto& own = *static_cast<const Product*>(operands[lane]);
+        const unsigned row = lane / 4;
+        const unsigned pair = 2 * (lane % 4);
+        for (unsigned i = 0; i < 4; ++i) {
+            float* to = &a[row + 8 * (i % 2)][pair + 8 * (i / 2)];
+            to[0] = low<value>(own.a[i]);
+            to[1] = high<value>(own.a[i]);
+        }
+        for (unsigned i = 0; i < 2; ++i) {
+            b[pair + 8 * i][row] = low<value>(own.b[i]);
+            b[pair + 8 * i + 1][row] = high<value>(own.b[i]);
+        }
+        for (unsigned i = 0; i < 4; ++i)
+            c[row + 8 * (i / 2)][pair + i % 2] = own.c[i];
+    }
+    for (unsigned row = 0; row < 16; ++row) {
+        for (unsigned k = 0; k < 16; ++k) {
+            for (unsigned column = 0; column < 8; ++column)
+                c[row][column] += a[row][k] * b[k][column];
+        }
+    }
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const auto& own = *static_cast<const Product*>(operands[lane]);
+        for (unsigned i = 0; i < 4; ++i)
+            own.c[i] = c[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2];
+    }
+}
+
+}  // namespace
+
+void load_matrices(const char* kind, unsigned (&matrices)[4], unsigned row, bool transposed,
+                   Where where) {
+    MatrixLoad operand{matrices, read_shared(row, 16, 16, kind, where)};
+    warp_collective(
+        {.kind = kind, .act = transposed ? &load_all<true> : &load_all<false>, .same_place = true},
+        kAllLanes, &operand, where);
+}
+
+void mma_m16n8k16(bool bf16, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
+                  Where where) {
+    Product operand{c, a, {b0, b1}};
+    warp_collective({.kind = bf16 ? "mma.m16n8k16.bf16" : "mma.m16n8k16.f16",
+                     .act = bf16 ? &multiply_all<&bf16_value> : &multiply_all<&fp16_value>,
+                     .same_place = true},
+                    kAllLanes, &operand, where);
+}
+
+}  // namespace jitney::emulator
