@@ -10,7 +10,8 @@ namespace jitney {
 
 // Tensors are views in the layout [batch, length, heads, head_dim] (blhd); any strides, the
 // innermost contiguous, so that [batch, heads, length, head_dim] is the same with other strides.
-// All tensors live on one device and q, k, v, out share one dtype: bf16, fp16 or fp32.
+// All tensors live on one device and q, k, v, out share one dtype: bf16, fp16 or fp32. A stride of
+// 0 repeats an input; out and lse overlap neither themselves nor an input.
 struct AttentionArgs {
     Tensor q;    // [batch, q_len, q_heads, head_dim]
     Tensor k;    // [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads
@@ -18,7 +19,7 @@ struct AttentionArgs {
     Tensor out;  // [batch, q_len, q_heads, head_dim]
 
     // bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
-    // [batch, 1 or q_heads, q_len, kv_len].
+    // [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all.
     std::optional<Tensor> mask;
     // Query i sees the keys j <= i + (kv_len - q_len): aligned at the bottom right.
     bool causal = false;
@@ -31,7 +32,8 @@ struct AttentionArgs {
 // Runs attention: picks decode or prefill, the variant and the backend, and falls back (backend.hpp
 // says how to steer it). A row that sees no key gives 0 and LSE -inf; zero lengths are legal. On
 // the GPU it is asynchronous on `stream`, in the caller's current context (the primary context of
-// the tensors' device where there is none). Throws Error before anything is launched.
+// the tensors' device where there is none), and it can be captured in a graph once a call has
+// loaded its kernel. Throws Error before anything is launched.
 JITNEY_API void attention(const AttentionArgs& args, Stream stream = nullptr);
 
 namespace ops {

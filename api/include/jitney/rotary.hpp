@@ -15,16 +15,17 @@ enum class RotaryStyle {
 struct RotaryArgs {
     Tensor q;                     // [batch, length, heads, head_dim]: bf16, fp16 or fp32
     std::optional<Tensor> k;      // [batch, length, kv_heads, head_dim], q's dtype
-    Tensor q_out;                 // q's shape; may be q itself (in place)
+    Tensor q_out;                 // q's shape; q itself (in place), or memory apart from it
     std::optional<Tensor> k_out;  // with k
-    Tensor cos;                   // fp32 [positions, rotary_dim / 2]
-    Tensor sin;                   // the same shape and strides
+    // fp32 [positions, rotary_dim / 2]: rotary_dim, twice the table's width, is how many leading
+    // elements of each head are rotated; the rest is copied.
+    Tensor cos;
+    Tensor sin;  // the same shape and strides
     // int32 or int64, [batch, length] or [length]: the row of cos and sin for each token; the index
-    // along the length where it is left out. A position outside the table gives NaN.
+    // along the length where it is left out. A position outside the table gives NaN on a GPU, and
+    // an Error on the host.
     std::optional<Tensor> positions;
     RotaryStyle style = RotaryStyle::interleaved;
-    // The leading elements of each head that are rotated, twice the table's width; the rest is
-    // copied.
 };
 
 // Rotates; asynchronous on `stream` for GPU tensors, on the reference backend for host tensors.
