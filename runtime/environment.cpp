@@ -21,7 +21,7 @@ bool read_jit() {
 }  // namespace
 
 std::optional<std::string> environment(const char* name) {
-    const char* value = std::getenv(name);
+    const char* value = secure_getenv(name);
     if (value == nullptr || *value == '\0') return std::nullopt;
     return value;
 }

@@ -6,7 +6,8 @@
 
 namespace jitney::runtime {
 
-// The value of a variable; nothing where it is unset or empty.
+// The value of a variable; nothing where it is unset or empty, and in a set-user-id program, which
+// opens no library that its caller names.
 std::optional<std::string> environment(const char* name);
 
 // JITNEY_JIT: whether kernels may be compiled while the program runs.

@@ -47,6 +47,15 @@ struct LoaderDirectories {
     std::vector<std::string> defaults;  // these come after the cache
 };
 
+// The loader does not tell which of its directories are the default ones.
+bool is_default(const std::string& directory) {
+    for (const std::string_view root : {"/lib", "/lib64", "/usr/lib", "/usr/lib64"}) {
+        if (directory == root) return true;
+        if (directory.rfind(std::string(root) + "/", 0) == 0) return true;
+    }
+    return false;
+}
+
 LoaderDirectories loader_directories() {
     LoaderDirectories directories;
     static const char anchor = 0;
@@ -64,9 +73,7 @@ LoaderDirectories loader_directories() {
     const Dl_serpath* first = &paths->dls_serpath[0];
     for (unsigned i = 0; i < paths->dls_cnt; ++i) {
         const std::string directory = first[i].dls_name;
-        const bool is_default =
-            directory.rfind("/lib", 0) == 0 || directory.rfind("/usr/lib", 0) == 0;
-        (is_default ? directories.defaults : directories.searched).push_back(directory);
+        (is_default(directory) ? directories.defaults : directories.searched).push_back(directory);
     }
     return directories;
 }

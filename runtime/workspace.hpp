@@ -11,7 +11,9 @@ namespace jitney::runtime {
 // Memory for the kernels that are put into the stream while this object lives. Take it, launch,
 // let it go: the stream's order keeps the memory valid for the kernels, and the next taker of the
 // same stream comes after them. While one thread holds the memory of a stream, another thread that
-// wants some for the same stream gets memory of its own for that call.
+// wants some for the same stream gets memory of its own for that call. A kernel that may start
+// before its predecessor ends (LaunchShape::programmatic_dependent) waits for it before it touches
+// them.
 class Workspace {
   public:
     Workspace() = default;
