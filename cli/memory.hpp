@@ -43,6 +43,8 @@ void synchronize();
 class HostTensor {
   public:
     HostTensor(DType dtype, std::span<const std::int64_t> shape);
+    HostTensor(HostTensor&&) noexcept = default;
+    HostTensor& operator=(HostTensor&&) noexcept = default;
     const Tensor& view() const { return view_; }
 
   private:

@@ -1,0 +1,85 @@
+"""The JIT path of the command, with a driver that has no GPU: everything but the numbers."""
+import os
+import unittest
+
+import support
+from support import read_safetensors, safetensors
+
+INPUT = os.path.join(support.DATA, "minilm_layer.safetensors")
+DRIVER = os.environ.get("FAKE_CUDA_LIBRARY", "")
+
+
+@unittest.skipUnless(DRIVER, "FAKE_CUDA_LIBRARY names no library")
+class Jit(support.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.driver = {
+            "JITNEY_LIBCUDA": DRIVER,
+            "FAKE_CUDA_DEVICES": "90,80",
+            "FAKE_CUDA_MEMORY": "host",
+        }
+
+    def attention(self, *arguments, **environment):
+        return ["run", "attention", INPUT, "-o", self.path("out"), "--json", *arguments], {
+            **self.driver, **environment,
+        }
+
+    def test_the_kernel_that_explain_names_is_the_one_that_runs(self):
+        for device, arch in (("0", "sm_90a"), ("1", "sm_80")):
+            with self.subTest(device=device):
+                chosen = self.succeed(
+                    "explain", "attention", "--q", "4,28,12,32", "--mask", "4,28", "--device", device,
+                    "--json", **self.driver,
+                ).json["chosen"]
+                self.assertTrue(chosen.endswith("@" + arch), chosen)
+                arguments, environment = self.attention("--device", device, JITNEY_JIT="off")
+                self.fail_with(1, [chosen, "jitney prewarm"], *arguments, **environment)
+                self.succeed("prewarm", "--spec", chosen)
+                result = self.succeed(*arguments, **environment).json
+                self.assertEqual((result["backend"], result["spec"]), ("jit", chosen))
+
+    def test_a_cold_call_compiles_and_keeps(self):
+        arguments, environment = self.attention()
+        spec = self.succeed(*arguments, **environment).json["spec"]
+        listed = self.succeed("cache", "list", "--json").json["entries"]
+        self.assertEqual([entry["spec"] for entry in listed], [spec])
+        self.assertEqual(read_safetensors(self.path("out"))["out"][1], [4, 28, 12, 32])
+
+    def test_a_kernel_by_name(self):
+        arguments, environment = self.attention("--force", "attn_prefill_scalar")
+        self.assertIn("attn_prefill_scalar<", self.succeed(*arguments, **environment).json["spec"])
+        arguments, environment = self.attention("--force", "attn_flash")
+        self.fail_with(2, ["attn_flash"], *arguments, **environment)
+
+    def test_the_reference_backend_in_spite_of_a_gpu(self):
+        for flags, variables in ((["--backend", "reference"], {}), ([], {"JITNEY_BACKEND": "reference"})):
+            arguments, environment = self.attention(*flags, **variables)
+            self.assertEqual(self.succeed(*arguments, **environment).json["backend"], "reference")
+
+    def test_a_gpu_that_is_not_there(self):
+        arguments, environment = self.attention("--device", "2")
+        self.fail_with(1, ["no GPU 2"], *arguments, **environment)
+
+    def test_nothing_to_compute(self):
+        empty = ("BF16", [1, 0, 2, 8], [])
+        source = self.write("in", safetensors({"q": empty, "k": empty, "v": empty}))
+        result = self.succeed(
+            "run", "attention", source, "-o", self.path("out"), "--json", **self.driver
+        ).json
+        self.assertIsNone(result["spec"])
+
+    def test_doctor_sees_the_gpus(self):
+        report = self.succeed("doctor", "--json", **self.driver).json
+        self.assertEqual([gpu["arch"] for gpu in report["gpus"]], ["sm_90a", "sm_80"])
+        self.assertTrue(all(gpu["nvrtc_knows"] for gpu in report["gpus"]))
+        old = self.run_command("doctor", "--json", FAKE_CUDA_VERSION="11080", **self.driver)
+        self.assertEqual(old.status, 1)
+        self.assertIn("11.8", "".join(each["message"] for each in old.json["problems"]))
+        bare = {**self.driver, "JITNEY_LIBNVRTC": self.path("absent.so")}
+        report = self.run_command("doctor", "--json", **bare)
+        self.assertEqual(report.status, 1)
+        self.assertIn("import a cache", "".join(each["message"] for each in report.json["problems"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
