@@ -43,8 +43,8 @@ TEST_CASE("views that can't be meant") {
         "6 dimensions");
     check_invalid([] { Tensor::contiguous(nullptr, DType::fp32, {1, -2}); }, "[1, -2]");
     check_invalid([] { Tensor::strided(nullptr, DType::fp32, {1, 2}, {1}); }, "1 strides");
-    const std::int64_t large = std::int64_t{1} << 32;
-    check_invalid([large] { Tensor::contiguous(nullptr, DType::fp32, {large, large}); }, "64 bits");
+    constexpr std::int64_t large = std::int64_t{1} << 32;
+    check_invalid([] { Tensor::contiguous(nullptr, DType::fp32, {large, large}); }, "64 bits");
 }
 
 TEST_CASE("names and sizes of dtypes") {

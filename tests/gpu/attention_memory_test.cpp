@@ -128,11 +128,11 @@ TEST_CASE("q, k and v of one allocation") {
     for (const std::string& kernel : kAttentionKernels) {
         CAPTURE(kernel);
         Random random = Random::fresh();
-        const std::int64_t length = 45;
+        constexpr std::int64_t length = 45;
         HostTensor qkv(DType::bf16, {2, length, 12, 64});
         qkv.fill_normal(random);
         HostTensor out(DType::bf16, {2, length, 4, 64});
-        const auto part = [length](Tensor whole, std::int64_t which) {
+        const auto part = [](Tensor whole, std::int64_t which) {
             const std::int64_t offset = which * 4 * 64;
             return Tensor::strided(static_cast<std::byte*>(whole.data) + offset * 2, DType::bf16,
                                    {2, length, 4, 64}, {length * 12 * 64, 12 * 64, 64, 1},

@@ -56,23 +56,28 @@ std::vector<unsigned> run_with_splits(const AttentionArgs& args, policy::KernelI
     return after;
 }
 
-const std::vector<std::pair<std::string, policy::KernelId>> kDecodeKernels = {
+struct DecodeKernel {
+    std::string name;
+    policy::KernelId id;
+};
+
+const std::vector<DecodeKernel> kDecodeKernels = {
     {"attn_decode_scalar", policy::KernelId::attn_decode_scalar},
     {"attn_decode_mma", policy::KernelId::attn_decode_mma}};
 
 }  // namespace
 
 TEST_CASE("one split and many agree") {
-    for (const auto& [name, kernel] : kDecodeKernels) {
+    for (const DecodeKernel& kernel : kDecodeKernels) {
         Random random = Random::fresh();
-        const AttentionCase test = long_keys(name, 3000);
+        const AttentionCase test = long_keys(kernel.name, 3000);
         AttentionProblem problem(test.shape, random, test.layout);
         for (const int splits : {1, 2, 3, 7, 24, 33, 64, 200}) {
-            CAPTURE(name);
+            CAPTURE(kernel.name);
             CAPTURE(splits);
             const DeviceProblem device(problem);
             const std::vector<unsigned> counters =
-                run_with_splits(device.args(test.shape), kernel, splits);
+                run_with_splits(device.args(test.shape), kernel.id, splits);
             CHECK(std::ranges::all_of(counters, [](unsigned count) { return count == 0; }));
             AttentionProblem expected = problem;
             const HostTensor lse = device.lse.download();
@@ -83,22 +88,22 @@ TEST_CASE("one split and many agree") {
 
 TEST_CASE("the policy splits long sequences, and the result is right") {
     std::vector<AttentionCase> cases;
-    for (const auto& [name, kernel] : kDecodeKernels) {
+    for (const DecodeKernel& kernel : kDecodeKernels) {
         for (const std::int64_t kv_len : {100, 4097, 20000}) {
-            cases.push_back(long_keys(name, kv_len));
+            cases.push_back(long_keys(kernel.name, kv_len));
         }
     }
     run_cases(cases);
 }
 
 TEST_CASE("50 runs of a split problem are equal bit for bit") {
-    for (const auto& [name, kernel] : kDecodeKernels) {
-        CAPTURE(name);
+    for (const DecodeKernel& kernel : kDecodeKernels) {
+        CAPTURE(kernel.name);
         Random random = Random::fresh();
-        const AttentionCase test = long_keys(name);
+        const AttentionCase test = long_keys(kernel.name);
         const AttentionProblem problem(test.shape, random, test.layout);
         const DeviceProblem device(problem);
-        const Scope scope(name);
+        const Scope scope(kernel.name);
         attention(device.args(test.shape));
         const HostTensor first = device.out.download();
         const HostTensor first_lse = device.lse.download();
