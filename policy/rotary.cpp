@@ -85,6 +85,7 @@ std::vector<Spec> rotary_catalogue(const RotaryProblem& shape, const DeviceFacts
         for (const bool in_place : {false, true}) {
             problem.aligned = aligned;
             problem.in_place = in_place;
+            if (!rank_rotary(problem, facts).accepted()) continue;
             const Spec spec = choose_rotary(problem, facts).spec;
             if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
         }

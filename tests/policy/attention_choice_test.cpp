@@ -1,0 +1,129 @@
+// Which specialization is chosen for problems that people know.
+#include <doctest/doctest.h>
+
+#include "kernel_sources/common/constants.h"
+#include "tests/policy/problems.hpp"
+
+namespace jitney::policy {
+namespace {
+
+using tests::Random;
+
+AttentionProblem llama(int batch, int q_len, int kv_len) {
+    AttentionProblem problem;
+    problem.format = kBf16;
+    problem.batch = batch;
+    problem.q_len = q_len;
+    problem.kv_len = kv_len;
+    problem.q_heads = 32;
+    problem.kv_heads = 8;
+    problem.head_dim = 128;
+    problem.causal = true;
+    return problem;
+}
+
+Spec chosen(const AttentionProblem& problem, const DeviceFacts& facts,
+            std::optional<KernelId> forced = {}) {
+    const auto choice = choose_attention(problem, facts, forced);
+    REQUIRE(choice);
+    return choice->spec;
+}
+
+TEST_CASE("one query is decode, many are prefill") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    CHECK(chosen(llama(1, 1, 4096), facts).kernel == KernelId::attn_decode_mma);
+    CHECK(chosen(llama(64, 1, 4096), facts).kernel == KernelId::attn_decode_mma);
+    CHECK(chosen(llama(1, 4, 4096), facts).kernel == KernelId::attn_decode_mma);
+    CHECK(chosen(llama(1, 512, 4096), facts).kernel == KernelId::attn_prefill_mma);
+    CHECK(chosen(llama(1, 4096, 4096), facts).kernel == KernelId::attn_prefill_mma);
+}
+
+TEST_CASE("the arch of the device is that of the specialization") {
+    for (const Arch arch : {Arch{80, 0}, Arch{90, 'a'}, Arch{100, 0}, Arch{120, 0}})
+        CHECK(chosen(llama(1, 1, 64), typical_facts(arch)).arch() == arch);
+}
+
+TEST_CASE("a causal query that is alone needs no masking of its own") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    AttentionProblem problem = llama(1, 1, 4096);
+    const Spec causal = chosen(problem, facts);
+    CHECK(value_of(causal, "causal") == 0);
+    problem.causal = false;
+    CHECK(chosen(problem, facts) == causal);
+    CHECK(value_of(chosen(llama(1, 2, 4096), facts), "causal") == 1);
+}
+
+TEST_CASE("a mask is part of the specialization") {
+    AttentionProblem problem = llama(1, 128, 128);
+    problem.mask = true;
+    CHECK(value_of(chosen(problem, typical_facts({80, 0})), "mask") == 1);
+}
+
+TEST_CASE("long keys are split where the rows do not fill the GPU, and only there") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    const auto splits = [&](int batch, int kv_len) {
+        return choose_attention(llama(batch, 1, kv_len), facts)->splits;
+    };
+    CHECK(splits(1, 131072) * 8 >= facts.sm_count);
+    CHECK(splits(1, 1) == 1);
+    CHECK(splits(1, 0) == 1);
+    CHECK(splits(4096, 4096) == 1);
+}
+
+TEST_CASE("empty problems are no trap") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    for (const int kv_len : {0, 1, 4096}) {
+        for (const auto& problem :
+             {llama(0, 1, kv_len), llama(1, 0, kv_len), llama(0, 0, kv_len)}) {
+            const auto choice = choose_attention(problem, facts);
+            if (choice) CHECK(choice->geometry.grid[0] == 0);
+        }
+    }
+    CHECK(choose_attention(llama(1, 1, 0), facts)->geometry.grid[0] == 8);
+    CHECK(choose_attention(llama(1, 100, 0), facts)->geometry.grid[0] > 0);
+}
+
+TEST_CASE("a forced kernel runs whatever it can, and nothing else") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (int round = 0; round < 5000; ++round) {
+        const AttentionProblem problem = random_attention(random);
+        const DeviceFacts facts = random_facts(random);
+        CAPTURE(text_of(problem));
+        CAPTURE(text_of(facts));
+        for (const Candidate& free : rank_attention(problem, facts)) {
+            const auto choice = choose_attention(problem, facts, free.kernel);
+            REQUIRE(choice.has_value() == free.accepted());
+            if (choice) REQUIRE(choice->spec.kernel == free.kernel);
+        }
+        REQUIRE(!choose_attention(problem, facts, KernelId::rotary_emb));
+    }
+}
+
+TEST_CASE("the choice is the first candidate that is accepted, every time") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (int round = 0; round < 5000; ++round) {
+        const AttentionProblem problem = random_attention(random);
+        const DeviceFacts facts = random_facts(random);
+        CAPTURE(text_of(problem));
+        CAPTURE(text_of(facts));
+        const auto choice = choose_attention(problem, facts);
+        const auto again = choose_attention(problem, facts);
+        REQUIRE(choice.has_value() == again.has_value());
+        const KernelId* first = nullptr;
+        const auto candidates = rank_attention(problem, facts);
+        for (const Candidate& candidate : candidates) {
+            if (candidate.accepted() && first == nullptr) first = &candidate.kernel;
+        }
+        REQUIRE(choice.has_value() == (first != nullptr));
+        if (!choice) continue;
+        REQUIRE(choice->spec.kernel == *first);
+        REQUIRE(choice->spec == again->spec);
+        REQUIRE(choice->splits == again->splits);
+        REQUIRE(choice->geometry.grid == again->geometry.grid);
+    }
+}
+
+}  // namespace
+}  // namespace jitney::policy

@@ -1,0 +1,150 @@
+// What must hold of every launch that the policy asks for, by arithmetic of its own.
+#include <doctest/doctest.h>
+
+#include "kernel_sources/attention/layout.h"
+#include "tests/policy/problems.hpp"
+
+namespace jitney::policy {
+namespace {
+
+using tests::Random;
+using Wide = std::int64_t;
+
+constexpr Wide kMost = std::numeric_limits<std::int32_t>::max();
+
+bool is_decode(KernelId kernel) {
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
+}
+
+// Keys that a block takes at a time: in the tensor-core decode each warp has a tile.
+Wide keys_a_step(const Spec& spec) {
+    const int warps = spec.kernel == KernelId::attn_decode_mma ? kAttentionWarps : 1;
+    return value_of(spec, "tile_n") * warps;
+}
+
+void check_rows(const AttentionProblem& p, const AttentionChoice& choice) {
+    const Wide rows = Wide{p.q_len} * p.group();
+    const Wide tile = value_of(choice.spec, "tile_m");
+    REQUIRE(choice.row_tiles * tile >= rows);
+    REQUIRE((choice.row_tiles - 1) * tile < rows);
+    REQUIRE(rows + tile <= kMost);
+}
+
+void check_splits(const AttentionProblem& p, const AttentionChoice& choice) {
+    const Wide splits = choice.splits;
+    REQUIRE(splits >= 1);
+    if (!is_decode(choice.spec.kernel)) REQUIRE(splits == 1);
+    const Wide step = keys_a_step(choice.spec);
+    const Wide key_tiles = (p.kv_len + step - 1) / step;
+    REQUIRE((splits == 1 || splits <= key_tiles));
+    // As the kernels divide the keys, the last split has some.
+    const Wide tiles_a_split = (key_tiles + splits - 1) / splits;
+    REQUIRE((splits == 1 || (splits - 1) * tiles_a_split < key_tiles));
+    // The kernels look this far past the last key.
+    REQUIRE(p.kv_len + 16 * step <= kMost);
+}
+
+void check_grid(const AttentionProblem& p, const AttentionChoice& choice) {
+    // In floating point, which does not wrap around.
+    REQUIRE(static_cast<double>(p.batch) * p.kv_heads * choice.row_tiles * choice.splits <=
+            static_cast<double>(kMost));
+    const Wide blocks = Wide{p.batch} * p.kv_heads * choice.row_tiles * choice.splits;
+    REQUIRE(choice.geometry.grid == std::array<unsigned, 3>{static_cast<unsigned>(blocks), 1, 1});
+    REQUIRE(choice.geometry.block == std::array<unsigned, 3>{kAttentionThreads, 1, 1});
+    REQUIRE(choice.geometry.cluster == std::array<unsigned, 3>{1, 1, 1});
+}
+
+void check_shared(const AttentionChoice& choice, const DeviceFacts& facts) {
+    REQUIRE(choice.geometry.shared_bytes == attention_shared_bytes(choice.spec));
+    REQUIRE(choice.geometry.shared_bytes > 0);
+    REQUIRE(choice.geometry.shared_bytes <= facts.shared_bytes_per_block);
+}
+
+// A tile's partial results: head_dim accumulators, a maximum and a sum for each row and split.
+void check_workspace(const AttentionProblem& p, const AttentionChoice& choice) {
+    const AttentionWorkspace& workspace = choice.workspace;
+    if (choice.splits == 1) {
+        REQUIRE(workspace.total() == 0);
+        return;
+    }
+    const Wide tiles = Wide{p.batch} * p.kv_heads * choice.row_tiles;
+    const Wide rows = tiles * choice.splits * value_of(choice.spec, "tile_m");
+    REQUIRE(static_cast<Wide>(workspace.arrived_bytes) == tiles * 4);
+    REQUIRE(static_cast<Wide>(workspace.partial_out_bytes) == rows * p.head_dim * 4);
+    REQUIRE(static_cast<Wide>(workspace.scratch_bytes()) == rows * (p.head_dim + 2) * 4);
+    REQUIRE(workspace.total() == workspace.arrived_bytes + workspace.scratch_bytes());
+    // What follows the accumulators keeps their alignment.
+    REQUIRE(workspace.partial_out_bytes % 16 == 0);
+}
+
+// The constants say what the problem is, and their text is one that parses.
+void check_spec(const AttentionProblem& p, const Spec& spec) {
+    REQUIRE(parse_spec(text_of(spec)) == spec);
+    REQUIRE(value_of(spec, "head_dim") == p.head_dim);
+    REQUIRE(value_of(spec, "format") == p.format);
+    REQUIRE(value_of(spec, "mask") == (p.mask ? 1 : 0));
+    if (p.q_len > 1) REQUIRE(value_of(spec, "causal") == (p.causal ? 1 : 0));
+}
+
+void check(const AttentionProblem& problem, const AttentionChoice& choice,
+           const DeviceFacts& facts) {
+    check_spec(problem, choice.spec);
+    check_rows(problem, choice);
+    check_splits(problem, choice);
+    check_grid(problem, choice);
+    check_shared(choice, facts);
+    check_workspace(problem, choice);
+}
+
+TEST_CASE("the geometry of random problems, every kernel forced") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    int checked = 0;
+    for (int round = 0; round < 20000; ++round) {
+        const AttentionProblem problem = random_attention(random);
+        const DeviceFacts facts = random_facts(random);
+        CAPTURE(text_of(problem));
+        CAPTURE(text_of(facts));
+        for (const Candidate& candidate : rank_attention(problem, facts)) {
+            const auto choice = choose_attention(problem, facts, candidate.kernel);
+            if (!choice) continue;
+            check(problem, *choice, facts);
+            ++checked;
+        }
+    }
+    CHECK(checked > 20000);
+}
+
+TEST_CASE("every head dimension has a kernel on every arch, in every format") {
+    for (const char* name : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
+        const DeviceFacts facts = typical_facts(parse_arch(name).value());
+        for (int head_dim = 1; head_dim <= 512; ++head_dim) {
+            for (int format = 0; format <= 2; ++format) {
+                for (const int q_len : {1, 3, 17, 1000}) {
+                    AttentionProblem problem;
+                    problem.format = format;
+                    problem.batch = 2;
+                    problem.q_len = q_len;
+                    problem.kv_len = 1000;
+                    problem.q_heads = 6;
+                    problem.kv_heads = 2;
+                    problem.head_dim = head_dim;
+                    CAPTURE(name);
+                    CAPTURE(text_of(problem));
+                    const auto choice = choose_attention(problem, facts);
+                    REQUIRE(choice);
+                    check(problem, *choice, facts);
+                    // The tensor cores are used wherever they can be.
+                    const bool tensor_cores = facts.arch.number >= 80 && format != 0 &&
+                                              head_dim % 8 == 0 && head_dim <= 256;
+                    const bool mma = choice->spec.kernel == KernelId::attn_decode_mma ||
+                                     choice->spec.kernel == KernelId::attn_prefill_mma;
+                    REQUIRE(mma == tensor_cores);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace jitney::policy

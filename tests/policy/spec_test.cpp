@@ -1,0 +1,170 @@
+#include "policy/spec.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/random.hpp"
+
+namespace jitney::policy {
+namespace {
+
+using tests::Random;
+
+int random_within(const Range& range, Random& random) {
+    for (;;) {
+        const int value = static_cast<int>(random.integer(range.minimum, range.maximum));
+        if (range.holds(value)) return value;
+    }
+}
+
+// Any specialization that the registry allows.
+Spec random_spec(const KernelInfo& kernel, Random& random) {
+    static constexpr std::array kArchs = {
+        Arch{75, 0},   Arch{80, 0},  Arch{86, 0},    Arch{87, 0},    Arch{89, 0},    Arch{90, 0},
+        Arch{90, 'a'}, Arch{100, 0}, Arch{100, 'a'}, Arch{103, 'f'}, Arch{120, 'a'}, Arch{121, 0}};
+    Spec spec;
+    spec.kernel = kernel.id;
+    do {
+        const Arch arch = random.pick(std::span<const Arch>(kArchs));
+        spec.arch_number = arch.number;
+        spec.arch_suffix = arch.suffix;
+    } while (spec.arch_number < kernel.minimum_arch);
+    std::size_t slot = 0;
+    const auto add = [&](int value) { spec.values[slot++] = static_cast<std::int16_t>(value); };
+    for (const ConstantInfo& constant : kernel.constants) {
+        switch (constant.kind) {
+            case ConstantKind::integer:
+                add(random_within(constant.range, random));
+                break;
+            case ConstantKind::tile:
+                add(random_within(constant.range, random));
+                add(random_within(constant.range_n, random));
+                break;
+            case ConstantKind::flag:
+                add(random.chance(0.5) ? 1 : 0);
+                break;
+            case ConstantKind::name: {
+                std::size_t i = 0;
+                do {
+                    i = static_cast<std::size_t>(
+                        random.integer(0, static_cast<std::int64_t>(constant.names.size()) - 1));
+                } while (!constant.allows_name(i));
+                add(static_cast<int>(i));
+                break;
+            }
+        }
+    }
+    return spec;
+}
+
+TEST_CASE("the registry is well formed") {
+    std::set<std::string_view> names;
+    for (const KernelInfo& kernel : kernels()) {
+        CAPTURE(kernel.name);
+        CHECK(names.insert(kernel.name).second);
+        CHECK(&info(kernel.id) == &kernel);
+        CHECK(find_kernel(kernel.name) == &kernel);
+        std::set<std::string_view> constants;
+        std::size_t slots = 0;
+        for (const ConstantInfo& constant : kernel.constants) {
+            CHECK(constants.insert(constant.name).second);
+            slots += constant.kind == ConstantKind::tile ? 2 : 1;
+            if (constant.kind == ConstantKind::integer || constant.kind == ConstantKind::tile) {
+                CHECK(constant.range.holds(constant.range.minimum));
+                CHECK(constant.range.holds(constant.range.maximum));
+                CHECK(constant.range.minimum > 0);
+            }
+            if (constant.kind == ConstantKind::name) CHECK(!allowed_names(constant).empty());
+        }
+        CHECK(slots <= Spec::max_values);
+    }
+    CHECK(find_kernel("attn") == nullptr);
+    CHECK(find_kernel("") == nullptr);
+}
+
+TEST_CASE("thousands of specializations print and parse back") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    std::set<std::string> texts;
+    std::vector<Spec> seen;
+    for (const KernelInfo& kernel : kernels()) {
+        for (int round = 0; round < 2000; ++round) {
+            const Spec spec = random_spec(kernel, random);
+            const std::string text = text_of(spec);
+            REQUIRE_MESSAGE(parse_spec(text) == spec, text);
+            // Equal texts mean equal specializations.
+            const bool fresh = texts.insert(text).second;
+            REQUIRE_MESSAGE(fresh == (std::find(seen.begin(), seen.end(), spec) == seen.end()),
+                            text);
+            if (fresh) seen.push_back(spec);
+        }
+    }
+}
+
+TEST_CASE("the texts are these") {
+    for (const char* text :
+         {"attn_prefill_mma<head_dim=128,format=bf16,tile=64x64,kv=dense,causal=1>@sm_90a",
+          "attn_prefill_mma<head_dim=72,format=fp16,tile=128x64,kv=dense,causal=0,mask=1>@sm_120",
+          "attn_decode_mma<head_dim=64,format=bf16,tile=16x32,stages=6,kv=dense,causal=0>@sm_80",
+          "attn_prefill_scalar<head_dim=59,format=fp32,tile=32x32,kv=dense,causal=0,mask=1>@sm_75",
+          "attn_decode_scalar<head_dim=512,format=fp16,tile=4x16,kv=dense,causal=1>@sm_100f",
+          "rotary_emb<format=fp32,style=half_split,pairs=4>@sm_89"}) {
+        CHECK(text_of(parse_spec(text)) == text);
+    }
+}
+
+TEST_CASE("constants are found by name") {
+    const Spec spec = parse_spec(
+        "attn_decode_mma<head_dim=64,format=bf16,tile=16x32,stages=6,kv=dense,causal=1,mask=1>"
+        "@sm_80");
+    CHECK(value_of(spec, "head_dim") == 64);
+    CHECK(value_of(spec, "format") == 2);
+    CHECK(value_of(spec, "tile_m") == 16);
+    CHECK(value_of(spec, "tile_n") == 32);
+    CHECK(value_of(spec, "stages") == 6);
+    CHECK(value_of(spec, "kv") == 0);
+    CHECK(value_of(spec, "causal") == 1);
+    CHECK(value_of(spec, "mask") == 1);
+    CHECK(value_of(spec, "tile") == 0);
+    CHECK(value_of(spec, "pairs") == 0);
+    CHECK(value_of(spec, "") == 0);
+}
+
+TEST_CASE("what the compiler is given") {
+    const Spec spec = parse_spec(
+        "attn_prefill_mma<head_dim=128,format=bf16,tile=64x32,kv=dense,causal=1>@sm_90a");
+    CHECK(translation_unit(spec) == R"(#include "attention/prefill_mma.cuh"
+
+namespace jitney {
+struct Constants {
+    static constexpr int head_dim = 128;
+    static constexpr int format = 2;
+    static constexpr int tile_m = 64;
+    static constexpr int tile_n = 32;
+    static constexpr int kv = 0;
+    static constexpr int causal = 1;
+    static constexpr int mask = 0;
+};
+}  // namespace jitney
+)");
+    CHECK(function_name(spec) == "jitney::attn_prefill_mma<jitney::Constants>");
+}
+
+// Only the arch is no part of the source: it is an option of the compiler.
+TEST_CASE("different constants give different sources") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (int round = 0; round < 2000; ++round) {
+        const KernelInfo& kernel = random.pick(kernels());
+        const Spec a = random_spec(kernel, random);
+        Spec b = random_spec(kernel, random);
+        CHECK((translation_unit(a) == translation_unit(b)) == (a.values == b.values));
+    }
+}
+
+}  // namespace
+}  // namespace jitney::policy
