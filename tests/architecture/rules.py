@@ -25,7 +25,7 @@ ARROWS = {
 }
 ARROWS["cli"] = ARROWS["bench"] = ARROWS["api"] | {"cli", "bench"}
 ARROWS["examples"] = {"examples", "public"}
-ARROWS["tests"] = ARROWS["cli"] | {"tests"}
+ARROWS["tests"] = ARROWS["tools"] = ARROWS["cli"] | {"tests"}
 
 # What every host room may include of the public headers.
 VOCABULARY = {"jitney/error.hpp", "jitney/tensor.hpp", "jitney/export.hpp"}

@@ -1,0 +1,96 @@
+#include "tests/kernels/catalogue.hpp"
+
+#include <algorithm>
+
+#include "kernel_sources/common/constants.h"
+#include "policy/attention.hpp"
+#include "policy/rotary.hpp"
+
+namespace jitney::tests {
+namespace {
+
+using policy::AttentionProblem;
+using policy::RotaryProblem;
+
+AttentionProblem attention_shape(int head_dim, int format, bool causal, bool mask) {
+    AttentionProblem shape;
+    shape.format = format;
+    shape.q_heads = 32;
+    shape.kv_heads = 8;
+    shape.head_dim = head_dim;
+    shape.causal = causal;
+    shape.mask = mask;
+    return shape;
+}
+
+std::vector<AttentionProblem> attention_shapes(Extent extent) {
+    std::vector<AttentionProblem> shapes;
+    const auto add = [&](int head_dim, int format, bool causal, bool mask) {
+        shapes.push_back(attention_shape(head_dim, format, causal, mask));
+    };
+    const auto add_unaligned = [&](int head_dim, int format) {
+        add(head_dim, format, true, false);
+        shapes.back().aligned = false;
+    };
+    for (const int head_dim : {64, 128, 256})
+        add(head_dim, kBf16, true, false);
+    add(128, kFp32, true, false);
+    add(59, kFp16, false, true);
+    if (extent == Extent::selection) return shapes;
+
+    // Language models, encoders with padding masks, diffusion and vision models.
+    for (const int head_dim : {64, 80, 96, 128})
+        add(head_dim, kFp16, true, false);
+    for (const int head_dim : {32, 64, 72, 128}) {
+        add(head_dim, kBf16, false, false);
+        add(head_dim, kBf16, false, true);
+        add(head_dim, kBf16, true, true);
+    }
+    // The edges: the smallest head, heads that are filled up to 16, the largest.
+    for (const int head_dim : {8, 40, 72, 80, 96, 192})
+        add(head_dim, kBf16, true, false);
+    add(256, kFp16, false, true);
+    add(512, kFp32, true, true);
+    add(512, kBf16, true, false);
+    add_unaligned(1, kFp16);
+    add_unaligned(64, kBf16);
+    return shapes;
+}
+
+std::vector<RotaryProblem> rotary_shapes() {
+    std::vector<RotaryProblem> shapes;
+    for (const int format : {kBf16, kFp16, kFp32}) {
+        for (const int style : {kInterleaved, kHalfSplit}) {
+            RotaryProblem shape;
+            shape.format = format;
+            shape.style = style;
+            shape.heads = 40;
+            shape.head_dim = 128;
+            shape.rotary_dim = 128;
+            shapes.push_back(shape);
+        }
+    }
+    return shapes;
+}
+
+}  // namespace
+
+std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
+    std::vector<policy::Spec> specs;
+    const auto add = [&](const std::vector<policy::Spec>& more) {
+        for (const policy::Spec& spec : more) {
+            if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+        }
+    };
+    const policy::DeviceFacts facts = policy::typical_facts(arch);
+    for (const AttentionProblem& shape : attention_shapes(extent))
+        add(policy::attention_catalogue(shape, facts));
+    for (const RotaryProblem& shape : rotary_shapes())
+        add(policy::rotary_catalogue(shape, facts));
+    std::stable_sort(specs.begin(), specs.end(), [](const auto& a, const auto& b) {
+        return policy::info(a.kernel).name < policy::info(b.kernel).name;
+    });
+    return specs;
+}
+
+}  // namespace jitney::tests

@@ -1,0 +1,116 @@
+// Every specialization of the standard catalogue compiles under the real NVRTC, and the tensor-core
+// kernels keep their promise not to spill up to head_dim 128.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "api/kernel_launch.hpp"
+#include "jitney/error.hpp"
+#include "runtime/nvrtc.hpp"
+#include "tests/kernels/catalogue.hpp"
+#include "tests/kernels/measure.hpp"
+
+namespace jitney::tests {
+namespace {
+
+using policy::Spec;
+
+// Says why where the machine can't compile for that arch; ctest counts such a run as skipped.
+bool can_compile(policy::Arch arch) {
+    const auto skip = [&](const std::string& why) {
+        MESSAGE("skipped: no compiler for " << arch.text() << ": " << why);
+        return false;
+    };
+    if (!runtime::nvrtc_location()) return skip("NVRTC is not on this machine");
+    const runtime::Nvrtc& nvrtc = runtime::nvrtc();
+    const auto& archs = nvrtc.archs;
+    if (!archs.empty() && std::find(archs.begin(), archs.end(), arch.number) == archs.end()) {
+        return skip("NVRTC " + nvrtc.version.text() + " does not know it");
+    }
+    return true;
+}
+
+bool is_mma(const Spec& spec) {
+    return spec.kernel == policy::KernelId::attn_decode_mma ||
+           spec.kernel == policy::KernelId::attn_prefill_mma;
+}
+
+// Hands each one that compiled to `check`.
+template <class Check>
+void compile_all(const std::vector<Spec>& specs, const Check& check) {
+    const unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
+    for (const Measurement& m : measure(specs, jobs)) {
+        CAPTURE(policy::text_of(m.spec));
+        CHECK_MESSAGE(m.compiled(), m.error);
+        if (!m.compiled()) continue;
+        CHECK(m.cubin_bytes > 0);
+        CHECK(m.report.registers > 0);
+        CHECK(m.report.static_shared_bytes == 0);
+        check(m);
+    }
+}
+
+void check_catalogue(policy::Arch arch, Extent extent) {
+    const std::vector<Spec> specs = standard_catalogue(arch, extent);
+    REQUIRE(!specs.empty());
+    if (!can_compile(arch)) return;
+    const policy::DeviceFacts facts = policy::typical_facts(arch);
+    compile_all(specs, [&](const Measurement& m) {
+        CHECK(m.shared_bytes <= facts.shared_bytes_per_block);
+        if (is_mma(m.spec) && policy::value_of(m.spec, "head_dim") <= 128) {
+            CHECK(m.report.spill_store_bytes == 0);
+        }
+    });
+}
+
+TEST_CASE("the catalogue compiles for sm_75") {
+    check_catalogue({75, 0}, Extent::selection);
+}
+TEST_CASE("the catalogue compiles for sm_80") {
+    check_catalogue({80, 0}, Extent::selection);
+}
+TEST_CASE("the catalogue compiles for sm_89") {
+    check_catalogue({89, 0}, Extent::selection);
+}
+TEST_CASE("the catalogue compiles for sm_90a") {
+    check_catalogue({90, 'a'}, Extent::full);
+}
+TEST_CASE("the catalogue compiles for sm_100") {
+    check_catalogue({100, 0}, Extent::selection);
+}
+TEST_CASE("the catalogue compiles for sm_120") {
+    check_catalogue({120, 0}, Extent::selection);
+}
+
+// The texts that a person can type are more than the policy chooses: the corners of what the
+// registry allows.
+TEST_CASE("what the registry allows compiles") {
+    if (!can_compile({80, 0})) return;
+    std::vector<Spec> specs;
+    for (
+        const char* text : {
+            "attn_prefill_mma<head_dim=8,format=fp16,tile=64x16,kv=dense,causal=0>@sm_80",
+            "attn_prefill_mma<head_dim=16,format=bf16,tile=128x128,kv=dense,causal=1,mask=1>@sm_80",
+            "attn_decode_mma<head_dim=8,format=bf16,tile=16x64,stages=3,kv=dense,causal=1>@sm_80",
+            "attn_decode_mma<head_dim=24,format=fp16,tile=16x16,stages=16,kv=dense,causal=0>@sm_80",
+            "attn_prefill_scalar<head_dim=1,format=fp32,tile=4x4,kv=dense,causal=1>@sm_80",
+            "attn_decode_scalar<head_dim=3,format=fp16,tile=32x28,kv=dense,causal=0,mask=1>@sm_80",
+            "rotary_emb<format=fp32,style=interleaved,pairs=8>@sm_80",
+            "rotary_emb<format=bf16,style=half_split,pairs=2>@sm_80",
+        }) {
+        specs.push_back(policy::parse_spec(text));
+    }
+    compile_all(specs, [](const Measurement&) {});
+}
+
+TEST_CASE("a kernel that can't compile says so") {
+    if (!can_compile({80, 0})) return;
+    runtime::KernelSource source = source_of(policy::parse_spec(
+        "attn_prefill_scalar<head_dim=1,format=fp32,tile=4x4,kv=dense,causal=1>@sm_80"));
+    source.translation_unit += "this is no C++";
+    CHECK_THROWS_AS(runtime::compile(source), CompileError);
+}
+
+}  // namespace
+}  // namespace jitney::tests
