@@ -48,7 +48,8 @@ int blocks_an_sm(const AttentionProblem& problem, const AttentionTile& tile,
 int attention_splits(const AttentionProblem& problem, const AttentionTile& tile, std::int64_t tiles,
                      const DeviceFacts& facts) {
     const std::int64_t steps = ceil_div(problem.kv_len, tile.keys_a_step);
-    if (steps <= 1 || tiles == 0) return 1;
+    // Nothing to divide, or more tiles than twice the blocks wanted below.
+    if (steps <= 1 || tiles == 0 || tiles > 2 * facts.sm_count) return 1;
     const std::int64_t bytes = problem.format == 0 ? 4 : 2;
     const Model model = {
         tiles, steps, 2 * bytes * tile.keys_a_step * problem.head_dim, facts.sm_count,
