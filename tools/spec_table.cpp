@@ -22,7 +22,7 @@ using jitney::tests::Extent;
 using jitney::tests::Measurement;
 
 struct Request {
-    unsigned jobs = 1;  // times are those of a quiet machine with one
+    unsigned jobs = 1;
     std::vector<jitney::policy::Spec> specs;
 };
 
@@ -69,7 +69,8 @@ Request parse(std::span<char* const> arguments) {
 
 void print_table(std::span<const Measurement> measurements) {
     fmt::print(
-        "| specialization | registers | spill bytes | shared bytes | cubin bytes | compile ms |\n"
+        "| specialization | registers | spill bytes | shared bytes | cubin bytes | compile ms "
+        "(CPU) |\n"
         "|---|--:|--:|--:|--:|--:|\n");
     for (const Measurement& m : measurements) {
         if (!m.compiled()) continue;

@@ -18,8 +18,8 @@ struct Measurement {
     runtime::CompileReport report;
     int shared_bytes = 0;  // dynamic, a block
     std::size_t cubin_bytes = 0;
-    double milliseconds = 0;
-    std::string error;  // why it did not compile
+    double milliseconds = 0;  // of one core: what a compile takes on a quiet machine
+    std::string error;        // why it did not compile
 
     bool compiled() const { return error.empty(); }
 };
