@@ -6,99 +6,12 @@
 
 #include "jitney/backend.hpp"
 #include "jitney/rotary.hpp"
-#include "reference/rotary.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/rotary_problem.hpp"
 
 namespace jitney::tests {
 namespace {
-
-enum class Positions { none, shared_32, shared_64, each_32, each_64 };
-
-struct RotaryCase {
-    DType dtype = DType::bf16;
-    RotaryStyle style = RotaryStyle::interleaved;
-    std::int64_t batch = 2;
-    std::int64_t length = 17;
-    std::int64_t heads = 4;
-    std::int64_t kv_heads = 2;  // 0: no k
-    std::int64_t head_dim = 64;
-    std::int64_t rotary_dim = 64;
-    Positions positions = Positions::none;
-    bool in_place = false;
-    Layout layout = {};
-    std::int64_t table_padding = 0;
-};
-
-HostTensor make_positions(const RotaryCase& test, std::int64_t rows, Random& random) {
-    const bool each = test.positions == Positions::each_32 || test.positions == Positions::each_64;
-    const bool wide =
-        test.positions == Positions::shared_64 || test.positions == Positions::each_64;
-    HostTensor positions(wide ? DType::int64 : DType::int32,
-                         each ? std::vector<std::int64_t>{test.batch, test.length}
-                              : std::vector<std::int64_t>{test.length});
-    positions.fill([&](std::int64_t) { return static_cast<double>(random.integer(0, rows - 1)); });
-    return positions;
-}
-
-// The tensors of a case in host memory, and the same on the device.
-struct RotaryProblem {
-    RotaryProblem(const RotaryCase& problem, Random& random)
-        : test(problem),
-          q(test.dtype, {test.batch, test.length, test.heads, test.head_dim}, test.layout),
-          k(test.dtype, {test.batch, test.length, test.kv_heads, test.head_dim}, test.layout),
-          q_out(q),
-          k_out(k),
-          cos(DType::fp32, {rows, test.rotary_dim / 2}, {{}, {0, test.table_padding}}),
-          sin(cos) {
-        q.fill_normal(random);
-        k.fill_normal(random);
-        if (test.in_place) {
-            q_out = q;
-            k_out = k;
-        }
-        fill_tables(random);
-        if (test.positions != Positions::none) positions = make_positions(test, rows, random);
-    }
-
-    void fill_tables(Random& random) {
-        for (std::int64_t i = 0; i < cos.elements(); ++i) {
-            const double angle = random.uniform(-10.0, 10.0);
-            cos.set(i, std::cos(angle));
-            sin.set(i, std::sin(angle));
-        }
-    }
-
-    void run_reference() {
-        reference::Rotary call;
-        call.q = test.in_place ? q_out.view() : q.view();
-        call.q_out = q_out.view();
-        if (test.kv_heads > 0) {
-            call.k = test.in_place ? k_out.view() : k.view();
-            call.k_out = k_out.view();
-        }
-        call.cos = cos.view();
-        call.sin = sin.view();
-        if (positions) call.positions = positions->view();
-        call.style = test.style == RotaryStyle::interleaved ? reference::RotaryStyle::interleaved
-                                                            : reference::RotaryStyle::half_split;
-        reference::rotary(call);
-    }
-
-    static constexpr std::int64_t rows = 40;
-    RotaryCase test;
-    HostTensor q;
-    HostTensor k;
-    HostTensor q_out;
-    HostTensor k_out;
-    HostTensor cos;
-    HostTensor sin;
-    std::optional<HostTensor> positions;
-};
-
-Tolerance rotary_tolerance(DType dtype) {
-    return dtype == DType::fp32 ? Tolerance{1e-5, 1e-5} : Tolerance{1e-2, 1e-2};
-}
 
 void check_result(const DeviceTensor& device, const HostTensor& expected) {
     const HostTensor actual = device.download();
@@ -108,18 +21,8 @@ void check_result(const DeviceTensor& device, const HostTensor& expected) {
     CHECK_MESSAGE(compared.mean_absolute < 1e-3, compared.text);
 }
 
-std::string text_of(const RotaryCase& test) {
-    return std::string(name_of(test.dtype)) +
-           (test.style == RotaryStyle::interleaved ? " interleaved" : " half_split") + ", " +
-           std::to_string(test.batch) + " x " + std::to_string(test.length) + ", heads " +
-           std::to_string(test.heads) + "/" + std::to_string(test.kv_heads) + ", head_dim " +
-           std::to_string(test.head_dim) + ", rotary_dim " + std::to_string(test.rotary_dim) +
-           ", positions " + std::to_string(static_cast<int>(test.positions)) +
-           (test.in_place ? ", in place" : "");
-}
-
 void run_case(const RotaryCase& test, Random& random) {
-    INFO(text_of(test), " ", random.text());
+    INFO(test.text(), " ", random.text());
     RotaryProblem problem(test, random);
     const DeviceTensor q(problem.q);
     const DeviceTensor k(problem.k);

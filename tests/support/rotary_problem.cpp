@@ -1,0 +1,76 @@
+#include "tests/support/rotary_problem.hpp"
+
+#include <cmath>
+
+#include "reference/rotary.hpp"
+
+namespace jitney::tests {
+
+namespace {
+
+HostTensor make_positions(const RotaryCase& test, std::int64_t rows, Random& random) {
+    const bool each = test.positions == Positions::each_32 || test.positions == Positions::each_64;
+    const bool wide =
+        test.positions == Positions::shared_64 || test.positions == Positions::each_64;
+    HostTensor positions(wide ? DType::int64 : DType::int32,
+                         each ? std::vector<std::int64_t>{test.batch, test.length}
+                              : std::vector<std::int64_t>{test.length});
+    positions.fill([&](std::int64_t) { return static_cast<double>(random.integer(0, rows - 1)); });
+    return positions;
+}
+
+}  // namespace
+
+std::string RotaryCase::text() const {
+    return "dtype " + std::to_string(static_cast<int>(dtype)) +
+           (style == RotaryStyle::interleaved ? ", interleaved" : ", half_split") + ", " +
+           std::to_string(batch) + " x " + std::to_string(length) + ", heads " +
+           std::to_string(heads) + "/" + std::to_string(kv_heads) + ", head_dim " +
+           std::to_string(head_dim) + ", rotary_dim " + std::to_string(rotary_dim) +
+           ", positions " + std::to_string(static_cast<int>(positions)) +
+           (in_place ? ", in place" : "");
+}
+
+RotaryProblem::RotaryProblem(const RotaryCase& problem, Random& random)
+    : test(problem),
+      q(test.dtype, {test.batch, test.length, test.heads, test.head_dim}, test.layout),
+      k(test.dtype, {test.batch, test.length, test.kv_heads, test.head_dim}, test.layout),
+      q_out(q),
+      k_out(k),
+      cos(DType::fp32, {rows, test.rotary_dim / 2}, {{}, {0, test.table_padding}}),
+      sin(cos) {
+    q.fill_normal(random);
+    k.fill_normal(random);
+    if (test.in_place) {
+        q_out = q;
+        k_out = k;
+    }
+    for (std::int64_t i = 0; i < cos.elements(); ++i) {
+        const double angle = random.uniform(-10.0, 10.0);
+        cos.set(i, std::cos(angle));
+        sin.set(i, std::sin(angle));
+    }
+    if (test.positions != Positions::none) positions = make_positions(test, rows, random);
+}
+
+void RotaryProblem::run_reference() {
+    reference::Rotary call;
+    call.q = test.in_place ? q_out.view() : q.view();
+    call.q_out = q_out.view();
+    if (test.kv_heads > 0) {
+        call.k = test.in_place ? k_out.view() : k.view();
+        call.k_out = k_out.view();
+    }
+    call.cos = cos.view();
+    call.sin = sin.view();
+    if (positions) call.positions = positions->view();
+    call.style = test.style == RotaryStyle::interleaved ? reference::RotaryStyle::interleaved
+                                                        : reference::RotaryStyle::half_split;
+    reference::rotary(call);
+}
+
+Tolerance rotary_tolerance(DType dtype) {
+    return dtype == DType::fp32 ? Tolerance{1e-5, 1e-5} : Tolerance{1e-2, 1e-2};
+}
+
+}  // namespace jitney::tests
