@@ -168,6 +168,17 @@ void Buffer::allow_all() {
     sanitizer::allow(begin_, bytes_);
 }
 
+void Buffer::copy_out(std::size_t offset, std::span<std::byte> to) const {
+    sanitizer::allow(begin_, bytes_);
+    std::memcpy(to.data(), begin_ + offset, to.size());
+    for (std::size_t i = 0; i < forbidden_.size(); ++i) {
+        const std::size_t first = i;
+        while (i < forbidden_.size() && forbidden_[i])
+            ++i;
+        if (i != first) sanitizer::forbid(begin_ + first, i - first);
+    }
+}
+
 bool Buffer::forbids(std::size_t offset, std::size_t bytes) const {
     if (forbidden_.empty()) return false;
     for (std::size_t i = 0; i < bytes; ++i) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Buffer {
     void forbid(std::size_t offset, std::size_t bytes);
     // Ends that, so that a test can look at what lies there.
     void allow_all();
+    // Copies bytes from `offset` on, forbidden or not.
+    void copy_out(std::size_t offset, std::span<std::byte> to) const;
 
     bool read_only() const { return read_only_; }
     bool forbids(std::size_t offset, std::size_t bytes) const;

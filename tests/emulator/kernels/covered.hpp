@@ -1,0 +1,27 @@
+// One line of covered.txt: a specialization that the tests run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "policy/attention.hpp"
+
+namespace jitney::emulator {
+
+// An attention problem as far as the line fixes it.
+struct AttentionLine {
+    policy::KernelId kernel;
+    policy::AttentionProblem problem;  // batch, heads and lengths are those of an example
+    policy::DeviceFacts facts;
+};
+
+struct Covered {
+    policy::Spec spec;
+    std::optional<AttentionLine> attention;
+};
+
+// Throws Error where the line means nothing, or the policy refuses the problem.
+Covered parse_covered(std::string_view line);
+
+}  // namespace jitney::emulator

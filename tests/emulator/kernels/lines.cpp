@@ -1,0 +1,23 @@
+#include "tests/emulator/kernels/lines.hpp"
+
+#include "tests/emulator/kernels/registry.hpp"
+#include "tests/emulator/machine/instrumented.hpp"
+
+namespace jitney::emulator {
+
+std::vector<Covered> covered_lines(policy::KernelId kernel) {
+    std::vector<Covered> lines;
+    std::size_t number = 0;
+    for (const std::string& line : compiled_lines()) {
+        const Covered covered = parse_covered(line);
+        if (covered.spec.kernel != kernel) continue;
+        if (kInstrumented || number++ % 3 == 0) lines.push_back(covered);
+    }
+    return lines;
+}
+
+int problems_a_line(int problems) {
+    return kInstrumented ? problems : (problems + 3) / 4;
+}
+
+}  // namespace jitney::emulator
