@@ -3,6 +3,9 @@
 // K and V through a ring of its own: nothing but the memory sets the pace.
 #pragma once
 
+#include "attention/append.cuh"
+#include "attention/kv_rows.cuh"
+#include "attention/logits.cuh"
 #include "attention/masking.cuh"
 #include "attention/split.cuh"
 #include "attention/warp_mma.cuh"
@@ -23,25 +26,25 @@ struct DecodeMma {
     using Result = RowResult<C::head_dim, 4>;
 
     const AttentionParams& params;
-    SplitBlock block;
-    KeyRange keys;
-    int clear_keys;  // that every row sees
+    SplitBlock<C> block;
+    TileKeys tile;  // of all splits
+    KeyRange keys;  // of this one
     int lane;
     int warp;
     SharedAddress ring;
+    int page = 0;       // of this lane's key in the tile that is loaded
+    int next_page = 0;  // and in the one after it
 
     JITNEY_DEVICE explicit DecodeMma(const AttentionParams& p)
         : params(p),
-          block(p, C::tile_m),
+          block(p),
+          tile(block.keys(p)),
+          keys(
+              split_range(tile.any, p.splits, block.split, C::tile_n * kAttentionWarps, C::tile_n)),
           lane(static_cast<int>(threadIdx.x) % 32),
           warp(warp_index()),
           ring(shared_address(shared_memory()) +
-               warp * decode_mma_ring_bytes(C::head_dim, C::tile_n, C::stages)) {
-        const int last_position = (block.first_row + block.rows - 1) / params.group;
-        keys = split_range(visible_keys<C>(params, last_position), params.splits, block.split,
-                           C::tile_n * kAttentionWarps);
-        clear_keys = C::mask != 0 ? 0 : visible_keys<C>(params, block.first_row / params.group);
-    }
+               warp * decode_mma_ring_bytes(C::head_dim, C::tile_n, C::stages)) {}
 
     // First key of the warp's tile number i.
     JITNEY_DEVICE int tile_key(int i) const {
@@ -53,28 +56,57 @@ struct DecodeMma {
         return ring + number % C::stages * kTileBytes;
     }
 
-    JITNEY_DEVICE DenseCursor cursor(const void* tensor, const AttentionStrides& strides,
-                                     int key) const {
-        const char* head = static_cast<const char*>(tensor) +
-                           offset_of(strides, block.batch, 0, block.kv_head) * 2;
-        return {head + key * (strides.row * 2), strides.row * 2, keys.end - key};
+    // The page of this lane's key in the warp's tile number i; 0 where there is no such key.
+    JITNEY_DEVICE int lane_page(int i) const {
+        const int key = tile_key(i) + lane;
+        return lane < C::tile_n && key < keys.end ? block.request.pages[page_of(params, key)] : 0;
+    }
+
+    template <class Cached>
+    JITNEY_DEVICE void load_from(int number, const Cached& cached) const {
+        if constexpr (C::append != 0) {
+            const bool is_k = number % 2 == 0;
+            const AttentionStrides& strides = is_k ? params.new_k_strides : params.new_v_strides;
+            const char* new_rows = static_cast<const char*>(is_k ? params.new_k : params.new_v) +
+                                   offset_of(strides, block.request.batch, 0, block.kv_head) * 2;
+            load_tile<C::head_dim, C::tile_n, 32>(
+                stage(number), lane,
+                AppendCursor<Cached>{cached, new_rows, strides.row * 2,
+                                     block.request.kv_len - params.new_len, tile_key(number / 2)});
+        } else {
+            load_tile<C::head_dim, C::tile_n, 32>(stage(number), lane, cached);
+        }
     }
 
     // One group of copies a half tile, empty past the last.
-    JITNEY_DEVICE void load(int number) const {
+    JITNEY_DEVICE void load(int number) {
         const int key = tile_key(number / 2);
+        if constexpr (C::kv == kPagedKv) {
+            if (number % 2 == 0) {
+                page = next_page;
+                next_page = lane_page(number / 2 + 1);
+            }
+        }
         if (key < keys.end) {
             const bool is_k = number % 2 == 0;
-            load_tile<C::head_dim, C::tile_n, 32>(
-                stage(number), lane,
-                cursor(is_k ? params.k : params.v, is_k ? params.k_strides : params.v_strides,
-                       key));
+            const KvHead head = kv_head_of<C>(is_k ? params.k : params.v,
+                                              is_k ? params.k_strides : params.v_strides,
+                                              block.request, block.kv_head, 2);
+            if constexpr (C::kv == kPagedKv) {
+                const auto page_of_row = [this](int row) {
+                    return __shfl_sync(kAllLanes, page, row % 32);
+                };
+                load_from(number, PagedCursor<decltype(page_of_row)>{params, head, page_of_row, key,
+                                                                     keys.end});
+            } else {
+                load_from(number, DenseCursor(head, key, keys.end));
+            }
         }
         cp_async_commit();
     }
 
     // Waits for half tile `number`, and starts the load that takes the stage freed before it.
-    JITNEY_DEVICE SharedAddress next(int number) const {
+    JITNEY_DEVICE SharedAddress next(int number) {
         cp_async_wait<C::stages - 2>();
         __syncwarp();  // the half tile is here; no lane reads the stage that is loaded next
         load(number + C::stages - 1);
@@ -86,9 +118,10 @@ struct DecodeMma {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = half * 8 + lane / 4;
-            const PackedRow packed = packed_row(params, block.kv_head, block.first_row + row);
+            const PackedRow packed =
+                packed_row(params, block.request, block.kv_head, block.first_row + row);
             const T* from = static_cast<const T*>(params.q) +
-                            offset_of(params.q_strides, block.batch, packed.position, packed.head);
+                            query_offset_of(params.q_strides, block.request, packed);
 #pragma unroll
             for (int step = 0; step < kDimSteps; ++step) {
 #pragma unroll
@@ -103,17 +136,21 @@ struct DecodeMma {
     }
 
     JITNEY_DEVICE void run() {
-#pragma unroll
+        if constexpr (C::kv == kPagedKv) next_page = lane_page(0);
+#pragma unroll 1
         for (int i = 0; i < C::stages - 1; ++i)
             load(i);
         Fragments q[kDimSteps];
         load_q(q);
         RowLimits limits[2];
+        RowLogits logits[2];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            limits[half] = row_limits<C>(params, block.batch, block.kv_head,
-                                         block.first_row + half * 8 + lane / 4);
+            const int row = block.first_row + half * 8 + lane / 4;
+            limits[half] = row_limits<C>(params, block.request, block.kv_head, row);
+            logits[half] = row_logits<C>(params, block.request, block.kv_head, row);
         }
+        const float scale_log2 = logit_scale_log2<C>(params);
         float out[1][kDimBlocks][4] = {};
         SoftmaxRows rows = empty_rows();
 
@@ -127,16 +164,28 @@ struct DecodeMma {
                                                              fragments[0][j] = q[step][0][j];
                                                      });
             const int key = tile_key(i);
-            if (key + C::tile_n > clear_keys) {
+            if constexpr (kEditsLogits<C>) {
+                edit_logits<C>(params, scores[0], logits, key + 2 * (lane % 4));
+            }
+            if (needs_mask<C>(tile.every, key, C::tile_n)) {
                 mask_scores<C>(scores[0], limits, key + 2 * (lane % 4));
             }
-            online_softmax(scores[0], out[0], rows, params.scale_log2);
+            online_softmax(scores[0], out[0], rows, scale_log2);
             const SharedAddress v_lane = lane_address_rows(next(2 * i + 1), kRowBytes, lane);
             multiply_values<C::format, C::head_dim>(out, scores, v_lane);
         }
+        if constexpr (C::append != 0) append();
         cp_async_wait<0>();
         __syncthreads();  // the rings are free: the warps' accumulators meet there
         finish(out[0], rows);
+    }
+
+    // The block that has the first rows and the last split writes the new rows to the cache; nobody
+    // reads them from there in this launch.
+    JITNEY_DEVICE void append() const {
+        if (block.first_row == 0 && block.split == params.splits - 1) {
+            append_rows<C, 2, 16>(params, block.request, block.kv_head);
+        }
     }
 
     JITNEY_DEVICE void finish(const float (&out)[kDimBlocks][4], const SoftmaxRows& rows) const {
@@ -158,7 +207,7 @@ struct DecodeMma {
             const float sum = warp_sum<4>(rows.sum[half]);
             if (lane % 4 == 0) {
                 statistics[warps.slot(warp, row)] = {
-                    log2_shift(rows.maximum[half], params.scale_log2), sum};
+                    log2_shift(rows.maximum[half], logit_scale_log2<C>(params)), sum};
             }
         }
         __syncthreads();

@@ -2,6 +2,7 @@
 // the keys divided among blocks.
 #pragma once
 
+#include "attention/append.cuh"
 #include "attention/scalar_tile.cuh"
 
 namespace jitney {
@@ -10,14 +11,19 @@ template <class C>
 __global__ void __launch_bounds__(kAttentionThreads)
     attn_decode_scalar(const __grid_constant__ AttentionParams params) {
     using Tile = ScalarTile<C>;
-    const SplitBlock block(params, C::tile_m);
-    const int last_position = (block.first_row + block.rows - 1) / params.group;
+    const SplitBlock<C> block(params);
     const KeyRange keys =
-        split_range(visible_keys<C>(params, last_position), params.splits, block.split, C::tile_n);
+        split_range(block.keys(params).any, params.splits, block.split, C::tile_n, C::tile_n);
 
-    const Tile tile(params, block.batch, block.kv_head, block.first_row);
+    const Tile tile(params, block.request, block.kv_head, block.first_row);
     typename Tile::Result results[Tile::kRows];
     tile.run(keys, results);
+    if constexpr (C::append != 0) {
+        if (block.first_row == 0 && block.split == params.splits - 1) {
+            constexpr int bytes = sizeof(Element<C::format>);
+            append_rows<C, bytes, bytes>(params, block.request, block.kv_head);
+        }
+    }
     finish_split<C, typename Tile::Result>(params, block, tile.flag(), [&](const auto& body) {
 #pragma unroll
         for (int i = 0; i < Tile::kRows; ++i) {

@@ -1,4 +1,4 @@
-// Which scores count: keys past what a query sees, and keys that the caller's mask drops, become
+// Which scores count: keys that a query does not see, and keys that the caller's mask drops, become
 // -inf, so that they add exactly nothing.
 #pragma once
 
@@ -9,26 +9,36 @@ namespace jitney {
 
 // One query row as masking sees it.
 struct RowLimits {
-    int visible;                // keys [0, visible) may count
+    KeyRange keys;              // that may count
     const unsigned char* mask;  // of key 0 in this row, or null
 };
 
 template <class C>
-JITNEY_DEVICE RowLimits row_limits(const AttentionParams& params, int batch, int kv_head, int row) {
-    const PackedRow packed = packed_row(params, kv_head, row);
-    RowLimits limits = {packed.valid ? visible_keys<C>(params, packed.position) : 0, nullptr};
+JITNEY_DEVICE RowLimits row_limits(const AttentionParams& params, const Request& request,
+                                   int kv_head, int row) {
+    const PackedRow packed = packed_row(params, request, kv_head, row);
+    RowLimits limits = {{0, 0}, nullptr};
+    if (packed.valid) limits.keys = visible_keys<C>(params, request, packed.position);
     if constexpr (C::mask != 0) {
-        limits.mask =
-            params.mask + offset_of(params.mask_strides, batch, packed.position, packed.head);
+        limits.mask = params.mask +
+                      offset_of(params.mask_strides, request.batch, packed.position, packed.head);
     }
     return limits;
 }
 
 template <class C>
 JITNEY_DEVICE bool keeps(const RowLimits& limits, int key) {
-    if (key >= limits.visible) return false;
+    if (key >= limits.keys.end) return false;
+    if (C::window != 0 && key < limits.keys.first) return false;
     if constexpr (C::mask != 0) return limits.mask[key] != 0;
     return true;
+}
+
+// Whether a tile of keys needs masking at all.
+template <class C>
+JITNEY_DEVICE bool needs_mask(const KeyRange& seen_by_every_row, int key, int keys) {
+    return C::mask != 0 || key + keys > seen_by_every_row.end ||
+           (C::window != 0 && key < seen_by_every_row.first);
 }
 
 // Masks the scores of one 16-row block of an mma. `key` is the lane's first key in the tile.

@@ -3,7 +3,9 @@
 // element of the head. K and V share one tile of shared memory.
 #pragma once
 
+#include "attention/kv_rows.cuh"
 #include "attention/layout.h"
+#include "attention/logits.cuh"
 #include "attention/masking.cuh"
 #include "attention/split.cuh"
 
@@ -18,18 +20,18 @@ struct ScalarTile {
     static constexpr int kRowBytes = scalar_row_bytes(C::head_dim, sizeof(T));
 
     const AttentionParams& params;
-    int batch;
+    const Request& request;
     int kv_head;
     int first_row;  // of the block's packed rows
     int lane;
     int warp;
-    float* queries;  // [tile_m, head_dim], scaled to units of log2
+    float* queries;  // [tile_m, head_dim], as fp32
     char* tile;      // [tile_n] rows of K or V
 
-    JITNEY_DEVICE ScalarTile(const AttentionParams& p, int batch_index, int kv_head_index,
+    JITNEY_DEVICE ScalarTile(const AttentionParams& p, const Request& of, int kv_head_index,
                              int first_packed_row)
         : params(p),
-          batch(batch_index),
+          request(of),
           kv_head(kv_head_index),
           first_row(first_packed_row),
           lane(static_cast<int>(threadIdx.x) % 32),
@@ -46,17 +48,36 @@ struct ScalarTile {
         return reinterpret_cast<T*>(rows + row * kRowBytes);
     }
 
-    // Keys past `end` become zero and are not read.
-    JITNEY_DEVICE void load(const void* tensor, const AttentionStrides& strides, int key,
+    // Keys past `end` become zero and are not read. Without append new_k is not looked at.
+    JITNEY_DEVICE void load(const void* tensor, const AttentionStrides& strides,
+                            const void* new_rows, const AttentionStrides& new_strides, int key,
                             int end) const {
-        const T* base = static_cast<const T*>(tensor) + offset_of(strides, batch, 0, kv_head);
+        const KvHead head = kv_head_of<C>(tensor, strides, request, kv_head, sizeof(T));
+        const int first_new = request.kv_len - params.new_len;
         for (int i = static_cast<int>(threadIdx.x); i < C::tile_n * C::head_dim;
              i += kAttentionThreads) {
             const int row = i / C::head_dim;
             const int dim = i - row * C::head_dim;
-            row_of(tile, row)[dim] =
-                key + row < end ? base[(key + row) * strides.row + dim] : T::from(0.0f);
+            T value = T::from(0.0f);
+            if (key + row < end) {
+                const T* from;
+                if (C::append != 0 && key + row >= first_new) {
+                    from = static_cast<const T*>(new_rows) +
+                           offset_of(new_strides, request.batch, key + row - first_new, kv_head);
+                } else {
+                    from = reinterpret_cast<const T*>(kv_row<C>(params, request, head, key + row));
+                }
+                value = from[dim];
+            }
+            row_of(tile, row)[dim] = value;
         }
+    }
+
+    JITNEY_DEVICE void load_k(int key, int end) const {
+        load(params.k, params.k_strides, params.new_k, params.new_k_strides, key, end);
+    }
+    JITNEY_DEVICE void load_v(int key, int end) const {
+        load(params.v, params.v_strides, params.new_v, params.new_v_strides, key, end);
     }
 
     JITNEY_DEVICE void load_queries() const {
@@ -64,20 +85,17 @@ struct ScalarTile {
              i += kAttentionThreads) {
             const int row = i / C::head_dim;
             const int dim = i - row * C::head_dim;
-            const PackedRow packed = packed_row(params, kv_head, first_row + row);
-            float value = 0.0f;
-            if (packed.valid) {
-                value =
-                    static_cast<const T*>(
-                        params.q)[offset_of(params.q_strides, batch, packed.position, packed.head) +
-                                  dim]
-                        .value();
-            }
-            queries[i] = value * params.scale_log2;
+            const PackedRow packed = packed_row(params, request, kv_head, first_row + row);
+            queries[i] =
+                packed.valid
+                    ? static_cast<const T*>(
+                          params.q)[query_offset_of(params.q_strides, request, packed) + dim]
+                          .value()
+                    : 0.0f;
         }
     }
 
-    // Scores of this warp's rows against this lane's key, in units of log2.
+    // Raw scores of this warp's rows against this lane's key.
     JITNEY_DEVICE void multiply_keys(float (&scores)[kRows]) const {
         const T* key = row_of(tile, lane % C::tile_n);
         const float* rows = queries + warp * kRows * C::head_dim;
@@ -108,28 +126,34 @@ struct ScalarTile {
     // Attention of this warp's rows over the keys of a range.
     JITNEY_DEVICE void run(const KeyRange& range, Result (&results)[kRows]) const {
         RowLimits limits[kRows];
+        RowLogits logits[kRows];
+        const float scale_log2 = logit_scale_log2<C>(params);
         float maxima[kRows];
 #pragma unroll
         for (int row = 0; row < kRows; ++row) {
             results[row] = {};
             maxima[row] = -infinity();
-            limits[row] = row_limits<C>(params, batch, kv_head, first_row + warp * kRows + row);
+            const int packed = first_row + warp * kRows + row;
+            limits[row] = row_limits<C>(params, request, kv_head, packed);
+            logits[row] = row_logits<C>(params, request, kv_head, packed);
         }
         load_queries();
         for (int key = range.first; key < range.end; key += C::tile_n) {
             __syncthreads();  // nobody reads the V before it any more
-            load(params.k, params.k_strides, key, range.end);
+            load_k(key, range.end);
             __syncthreads();
             float scores[kRows];
             multiply_keys(scores);
             __syncthreads();  // nobody reads this K any more
-            load(params.v, params.v_strides, key, range.end);
+            load_v(key, range.end);
 #pragma unroll
             for (int row = 0; row < kRows; ++row) {
                 const int my_key = key + lane;
                 const bool counts =
                     lane < C::tile_n && my_key < range.end && keeps<C>(limits[row], my_key);
-                const float score = counts ? scores[row] : -infinity();
+                const float score =
+                    counts ? edit_logit<C>(params, logits[row], scores[row], my_key) * scale_log2
+                           : -infinity();
                 const float maximum = fmaxf(maxima[row], warp_max(score));
                 const float shift = maximum == -infinity() ? 0.0f : maximum;
                 const float rescale = exp2_fast(maxima[row] - shift);

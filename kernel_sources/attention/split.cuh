@@ -5,6 +5,7 @@
 #pragma once
 
 #include "attention/layout.h"
+#include "attention/logits.cuh"
 #include "attention/rows.cuh"
 #include "attention/softmax.cuh"
 #include "common/atomics.cuh"
@@ -13,17 +14,15 @@
 
 namespace jitney {
 
-// The keys [first, end) that one split covers, in whole tiles of `tile` keys.
-struct KeyRange {
-    int first;
-    int end;
-};
-
-JITNEY_DEVICE KeyRange split_range(int keys, int splits, int split, int tile) {
-    const long long tiles = (static_cast<long long>(keys) + tile - 1) / tile;
-    const long long keys_a_split = (tiles + splits - 1) / splits * tile;
-    const long long first = min(split * keys_a_split, static_cast<long long>(keys));
-    const long long end = min(first + keys_a_split, static_cast<long long>(keys));
+// The part of a range of keys that one split covers, in whole steps of `step` keys counted from the
+// first whole tile of `tile`.
+JITNEY_DEVICE KeyRange split_range(const KeyRange& keys, int splits, int split, int step,
+                                   int tile) {
+    const int origin = keys.first / tile * tile;
+    const long long steps = (static_cast<long long>(keys.end) - origin + step - 1) / step;
+    const long long keys_a_split = (steps + splits - 1) / splits * step;
+    const long long first = min(origin + split * keys_a_split, static_cast<long long>(keys.end));
+    const long long end = min(first + keys_a_split, static_cast<long long>(keys.end));
     return {static_cast<int>(first), static_cast<int>(end)};
 }
 
@@ -152,12 +151,12 @@ JITNEY_DEVICE Partials workspace_partials(const AttentionParams& params, int til
 
 // Normalises and writes a finished row.
 template <class C, class Result>
-JITNEY_DEVICE void write_row(const AttentionParams& params, int batch, const PackedRow& row,
-                             const Result& result, int lane) {
+JITNEY_DEVICE void write_row(const AttentionParams& params, const Request& request,
+                             const PackedRow& row, const Result& result, int lane) {
     using T = Element<C::format>;
-    const float norm = result.sum == 0.0f ? 0.0f : 1.0f / result.sum;
-    T* out =
-        static_cast<T*>(params.out) + offset_of(params.out_strides, batch, row.position, row.head);
+    const float sum = with_sink<C>(params, row.head, result.maximum, result.sum);
+    const float norm = sum == 0.0f ? 0.0f : 1.0f / sum;
+    T* out = static_cast<T*>(params.out) + query_offset_of(params.out_strides, request, row);
     Result::for_each_vector(lane, [&](int i, int dim) {
         Vector<T, Result::width> to;
 #pragma unroll
@@ -167,8 +166,8 @@ JITNEY_DEVICE void write_row(const AttentionParams& params, int batch, const Pac
         store_vector(out + dim, to);
     });
     if (params.lse != nullptr && lane == 0) {
-        params.lse[offset_of(params.lse_strides, batch, row.position, row.head)] =
-            row_lse(result.maximum, result.sum);
+        params.lse[query_offset_of(params.lse_strides, request, row)] =
+            row_lse(result.maximum, sum);
     }
 }
 
@@ -186,30 +185,36 @@ JITNEY_DEVICE bool arrive_last(const AttentionParams& params, int tile, unsigned
 }
 
 // Where a block of a decode kernel stands: grid.x = tiles * splits.
+template <class C>
 struct SplitBlock {
     int tile;  // over batch, KV heads and row tiles
     int split;
-    int batch;
     int kv_head;
+    Request request;
     int first_row;  // of the packed rows
     int rows;       // of this tile that belong to queries
 
-    JITNEY_DEVICE SplitBlock(const AttentionParams& params, int tile_m) {
+    JITNEY_DEVICE explicit SplitBlock(const AttentionParams& params) {
         const int block = static_cast<int>(blockIdx.x);
         tile = block / params.splits;
         split = block - tile * params.splits;
         const int head = tile / params.row_tiles;
-        batch = head / params.kv_heads;
+        const int batch = head / params.kv_heads;
         kv_head = head - batch * params.kv_heads;
-        first_row = (tile - head * params.row_tiles) * tile_m;
-        rows = min(tile_m, params.q_len * params.group - first_row);
+        request = request_of<C>(params, batch);
+        first_row = (tile - head * params.row_tiles) * C::tile_m;
+        rows = min(C::tile_m, request.q_len * params.group - first_row);
+    }
+
+    JITNEY_DEVICE TileKeys keys(const AttentionParams& params) const {
+        return tile_keys<C>(params, request, first_row, first_row + rows - 1);
     }
 };
 
 // Ends a decode block. for_my_results(body) calls body(row, result) for the rows whose results this
 // warp holds. With one split they are the output; otherwise the last block to arrive merges all.
 template <class C, class Result, class ForMyResults>
-JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock& block,
+JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock<C>& block,
                                 unsigned* flag, const ForMyResults& for_my_results) {
     // As many as 64 registers take.
     constexpr int kAhead =
@@ -217,7 +222,8 @@ JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock&
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = warp_index();
     const auto write = [&](int row, const Result& result) {
-        write_row<C>(params, block.batch, packed_row(params, block.kv_head, block.first_row + row),
+        write_row<C>(params, block.request,
+                     packed_row(params, block.request, block.kv_head, block.first_row + row),
                      result, lane);
     };
     const Partials partials = workspace_partials<C>(params, block.tile);

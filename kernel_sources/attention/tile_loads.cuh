@@ -11,7 +11,8 @@ namespace jitney {
 // `threads` threads (this one is number `thread`) copy `rows` rows of head_dim 16-bit elements.
 // The cursor walks over the rows that this thread takes: start(row), then advance(rows); address()
 // is where the row begins, and where valid() is false nothing is read and the row becomes zero.
-// What lies between head_dim and its multiple of 16 becomes zero too.
+// What lies between head_dim and its multiple of 16 becomes zero too. All threads call the cursor
+// alike, so that it may ask other lanes.
 template <int head_dim, int rows, int threads, class Cursor>
 JITNEY_DEVICE void load_tile(SharedAddress tile, int thread, Cursor cursor) {
     constexpr int chunks = mma_dim(head_dim) / 8;
@@ -19,36 +20,22 @@ JITNEY_DEVICE void load_tile(SharedAddress tile, int thread, Cursor cursor) {
     constexpr int rows_a_pass = threads / chunks;
     const int first_row = thread / chunks;
     const int chunk = thread - first_row * chunks;
-    if (threads % chunks != 0 && first_row >= rows_a_pass) return;
+    const bool busy = threads % chunks == 0 || first_row < rows_a_pass;
     const bool used = used_chunks == chunks || chunk < used_chunks;
     const SharedAddress to = tile + first_row * mma_row_bytes(head_dim) + chunk * 16;
     cursor.start(first_row);
 #pragma unroll
     for (int pass = 0; pass < (rows + rows_a_pass - 1) / rows_a_pass; ++pass) {
-        if (rows % rows_a_pass != 0 && first_row + pass * rows_a_pass >= rows) return;
-        cp_async_16(to + pass * rows_a_pass * mma_row_bytes(head_dim),
-                    cursor.address() + chunk * 16, used && cursor.valid());
+        const char* from = cursor.address() + chunk * 16;
+        const bool inside =
+            busy && (rows % rows_a_pass == 0 || first_row + pass * rows_a_pass < rows);
+        if (inside) {
+            cp_async_16(to + pass * rows_a_pass * mma_row_bytes(head_dim), from,
+                        used && cursor.valid());
+        }
         cursor.advance(rows_a_pass);
     }
 }
-
-// Rows of one head of K or V that lie a fixed distance apart; `left` of them may be read.
-struct DenseCursor {
-    const char* row;
-    long long row_bytes;
-    int left;
-
-    JITNEY_DEVICE void start(int first) {
-        row += first * row_bytes;
-        left -= first;
-    }
-    JITNEY_DEVICE void advance(int rows) {
-        row += rows * row_bytes;
-        left -= rows;
-    }
-    JITNEY_DEVICE const char* address() const { return row; }
-    JITNEY_DEVICE bool valid() const { return left > 0; }
-};
 
 // The address at which this lane reads a 16x16 block for operand a of an mma, or transposed for
 // operand b, whose rows are the reduced dimension.

@@ -15,9 +15,17 @@ enum Format : int {
 // Where keys and values lie.
 enum KvSource : int {
     kDenseKv = 0,  // one tensor, [batch, length, kv_heads, head_dim] by strides
+    kPagedKv = 1,  // a pool of pages and a table of page numbers
 };
 
-// Which elements rotary embedding pairs.
+// How queries are divided into tiles.
+enum QuerySchedule : int {
+    kDenseQueries = 0,   // every request has q_len
+    kPackedQueries = 1,  // requests of any length one behind the other, and a map of tiles
+};
+
+// Which elements rotary embedding pairs: the same numbers as the public jitney::RotaryStyle, whose
+// name this one leaves alone.
 enum RotaryPairing : int {
     kInterleaved = 0,  // (2i, 2i + 1)
     kHalfSplit = 1,    // (i, i + rotary_dim / 2)

@@ -15,6 +15,13 @@ JITNEY_DEVICE void cp_async_16(SharedAddress to, const void* from, bool valid) {
                  : "memory");
 }
 
+// Copies 4 bytes, or writes 4 zero bytes.
+JITNEY_DEVICE void cp_async_4(SharedAddress to, const void* from, bool valid) {
+    const int bytes = valid ? 4 : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
+                 : "memory");
+}
+
 // Closes the group of copies that this thread issued since the last commit.
 JITNEY_DEVICE void cp_async_commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");

@@ -1,0 +1,108 @@
+// Where the rows of K and V stand: a fixed distance apart, or on pages that a table names.
+#pragma once
+
+#include "attention/rows.cuh"
+
+namespace jitney {
+
+// One KV head of K or of V of one request, in bytes.
+struct KvHead {
+    const char* first;     // dense: key 0; paged: slot 0 of page 0
+    long long row_bytes;   // from key to key, or from slot to slot
+    long long page_bytes;  // from page to page
+};
+
+template <class C>
+JITNEY_DEVICE KvHead kv_head_of(const void* tensor, const AttentionStrides& strides,
+                                const Request& request, int kv_head, int element_bytes) {
+    const int batch = C::kv == kPagedKv ? 0 : request.batch;
+    return {static_cast<const char*>(tensor) +
+                offset_of(strides, batch, request.first_key, kv_head) * element_bytes,
+            strides.row * element_bytes, strides.batch * element_bytes};
+}
+
+// Key number `key` of a request stands in slot key % page_size of its page key / page_size.
+JITNEY_DEVICE int page_of(const AttentionParams& params, int key) {
+    return static_cast<int>(__umulhi(static_cast<unsigned>(key), params.page_magic) >>
+                            params.page_shift);
+}
+
+JITNEY_DEVICE const char* paged_row(const AttentionParams& params, const KvHead& head, int key,
+                                    int page) {
+    const int slot = key - page_of(params, key) * params.page_size;
+    return head.first + page * head.page_bytes + slot * head.row_bytes;
+}
+
+// The row of one key, its page read from the table.
+template <class C>
+JITNEY_DEVICE const char* kv_row(const AttentionParams& params, const Request& request,
+                                 const KvHead& head, int key) {
+    if constexpr (C::kv == kPagedKv) {
+        return paged_row(params, head, key, request.pages[page_of(params, key)]);
+    } else {
+        return head.first + key * head.row_bytes;
+    }
+}
+
+// Cursors of load_tile over the keys from `key` on; `left` of them may be read.
+
+struct DenseCursor {
+    const char* row;
+    long long row_bytes;
+    int left;
+
+    JITNEY_DEVICE DenseCursor(const KvHead& head, int key, int end)
+        : row(head.first + key * head.row_bytes), row_bytes(head.row_bytes), left(end - key) {}
+
+    JITNEY_DEVICE void start(int first) { advance(first); }
+    JITNEY_DEVICE void advance(int rows) {
+        row += rows * row_bytes;
+        left -= rows;
+    }
+    JITNEY_DEVICE const char* address() const { return row; }
+    JITNEY_DEVICE bool valid() const { return left > 0; }
+};
+
+// Page(row) gives the page of a row of the tile.
+template <class Page>
+struct PagedCursor {
+    const AttentionParams& params;
+    const KvHead& head;
+    Page page;
+    int first_key;
+    int end;
+    int row = 0;
+
+    JITNEY_DEVICE void start(int first) { row = first; }
+    JITNEY_DEVICE void advance(int rows) { row += rows; }
+    JITNEY_DEVICE const char* address() const {
+        return paged_row(params, head, first_key + row, page(row));
+    }
+    JITNEY_DEVICE bool valid() const { return first_key + row < end; }
+};
+
+// The keys from first_new on come from the new rows instead of the cache.
+template <class Cached>
+struct AppendCursor {
+    Cached cached;
+    const char* new_row;  // of key first_new
+    long long new_row_bytes;
+    int first_new;
+    int key;
+
+    JITNEY_DEVICE void start(int first) {
+        cached.start(first);
+        key += first;
+    }
+    JITNEY_DEVICE void advance(int rows) {
+        cached.advance(rows);
+        key += rows;
+    }
+    JITNEY_DEVICE const char* address() const {
+        const char* old = cached.address();
+        return key < first_new ? old : new_row + (key - first_new) * new_row_bytes;
+    }
+    JITNEY_DEVICE bool valid() const { return cached.valid(); }
+};
+
+}  // namespace jitney

@@ -1,0 +1,77 @@
+// What happens to a score between the product and the softmax: soft cap and ALiBi. Each is compiled
+// in only where it is asked for.
+#pragma once
+
+#include "attention/rows.cuh"
+#include "common/numeric.cuh"
+
+namespace jitney {
+
+template <class C>
+constexpr bool kEditsLogits = C::softcap != 0 || C::alibi != 0;
+
+// What a row's scores are edited by.
+struct RowLogits {
+    float slope;  // ALiBi, in the units of an edited score a key
+    int place;    // of the query among the keys
+};
+
+// Scores after editing are in other units than before: what they have to be multiplied by to be
+// logits in units of log2. A capped score is tanh(), to be multiplied by the cap.
+template <class C>
+JITNEY_DEVICE float logit_scale_log2(const AttentionParams& params) {
+    return C::softcap != 0 ? params.scale_log2 / params.softcap_scale : params.scale_log2;
+}
+
+template <class C>
+JITNEY_DEVICE RowLogits row_logits(const AttentionParams& params, const Request& request,
+                                   int kv_head, int row) {
+    RowLogits logits = {0.0f, 0};
+    if constexpr (C::alibi != 0) {
+        const PackedRow packed = packed_row(params, request, kv_head, row);
+        if (packed.valid) {
+            logits.slope = params.alibi_slopes[packed.head] * kLog2E / logit_scale_log2<C>(params);
+        }
+        logits.place = packed.position + request.query_offset();
+    }
+    return logits;
+}
+
+// ALiBi (Press et al. 2022, arXiv:2108.12409): logit - slope * |place - key|.
+template <class C>
+JITNEY_DEVICE float edit_logit(const AttentionParams& params, const RowLogits& row, float score,
+                               int key) {
+    if constexpr (C::softcap != 0) score = tanh_fast(score * params.softcap_scale);
+    if constexpr (C::alibi != 0) {
+        const int distance = row.place - key;
+        score -= row.slope * static_cast<float>(distance < 0 ? -distance : distance);
+    }
+    return score;
+}
+
+// Edits the scores of one 16-row block of an mma. `key` is the lane's first key in the tile.
+template <class C, int key_blocks>
+JITNEY_DEVICE void edit_logits(const AttentionParams& params, float (&scores)[key_blocks][4],
+                               const RowLogits (&rows)[2], int key) {
+#pragma unroll
+    for (int block = 0; block < key_blocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            scores[block][i] =
+                edit_logit<C>(params, rows[i / 2], scores[block][i], key + block * 8 + i % 2);
+        }
+    }
+}
+
+// An attention sink joins the denominator: the sum of a row with `maximum_log2` grows by it. A row
+// that sees no key stays empty.
+template <class C>
+JITNEY_DEVICE float with_sink(const AttentionParams& params, int head, float maximum_log2,
+                              float sum) {
+    if constexpr (C::sinks != 0) {
+        if (sum != 0.0f) sum += exp2_fast(params.sinks[head] * kLog2E - maximum_log2);
+    }
+    return sum;
+}
+
+}  // namespace jitney
