@@ -36,10 +36,13 @@ Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& 
     add(tile.m);
     add(tile.n);
     if (kernel == KernelId::attn_decode_mma) add(tile.stages);
-    add(kDenseKv);
+    if (!is_decode(kernel)) add(p.packed ? kPackedQueries : kDenseQueries);
+    add(p.paged ? kPagedKv : kDenseKv);
     // The only query of a request sees all keys, causal or not: one specialization serves both.
-    add(p.causal && p.q_len > 1 ? 1 : 0);
-    add(p.mask ? 1 : 0);
+    add(p.causal && (p.packed || p.q_len > 1));
+    for (const bool option : {p.mask, p.window, p.softcap, p.alibi, p.sinks})
+        add(option);
+    if (is_decode(kernel)) add(p.append);
     return spec;
 }
 
@@ -52,8 +55,11 @@ AttentionWorkspace workspace_of(const AttentionProblem& p, int tile_m, std::int6
             rows * 8};
 }
 
+// Packed requests may each end in a tile that is not full.
 std::int64_t row_tiles_of(const AttentionProblem& p, int tile_m) {
-    return ceil_div(rows_a_head(p), tile_m);
+    const std::int64_t rows = rows_a_head(p);
+    return p.packed ? rows / tile_m + std::min<std::int64_t>(p.batch, rows)
+                    : ceil_div(rows, tile_m);
 }
 
 // `tile` receives the kernel's tile where it is accepted.
@@ -77,6 +83,8 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     }
     if (p.head_dim > limit) return reject(Reason::head_dim_too_large, p.head_dim, limit);
     if (is_mma(kernel) && !p.aligned) return reject(Reason::not_aligned);
+    if (is_decode(kernel) && p.packed) return reject(Reason::packed_queries);
+    if (!is_decode(kernel) && p.append) return reject(Reason::append_needs_decode);
     if (is_decode(kernel) && p.q_len > kMaxDecodeQueries) {
         return reject(Reason::too_many_queries, p.q_len, kMaxDecodeQueries);
     }
@@ -94,7 +102,7 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
 // Few enough rows that streaming K and V once a 16-row tile, divided over the whole GPU, beats
 // fewer but larger tiles.
 bool prefers_decode(const AttentionProblem& p) {
-    return p.q_len <= 16 && rows_a_head(p) <= 64;
+    return !p.packed && p.q_len <= 16 && rows_a_head(p) <= 64;
 }
 
 std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {

@@ -17,7 +17,7 @@ namespace jitney::policy {
 struct AttentionProblem {
     int format = 0;  // a jitney::Format
     int batch = 0;
-    int q_len = 0;
+    int q_len = 0;  // of every request; packed: of all requests together
     int kv_len = 0;
     int q_heads = 0;
     int kv_heads = 0;
@@ -25,6 +25,13 @@ struct AttentionProblem {
     bool causal = false;
     bool mask = false;
     bool aligned = true;  // 16-byte aligned pointers, strides in multiples of 8 elements
+    bool packed = false;  // requests of any length one behind the other, with a map of tiles
+    bool paged = false;   // K and V in a pool of pages
+    bool window = false;
+    bool softcap = false;
+    bool alibi = false;
+    bool sinks = false;
+    bool append = false;  // new keys and values come with the call
 
     int group() const noexcept { return q_heads / kv_heads; }
 };

@@ -16,6 +16,10 @@ struct Tile {
     int n;
 };
 
+bool edits_logits(const AttentionProblem& p) {
+    return p.softcap || p.alibi;
+}
+
 // The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
 // needs on Hopper; it pays once there are enough tiles for every SM. Above head_dim 128 the
 // accumulators of two blocks would not fit into the registers, and where a mask is read neither. It
@@ -26,12 +30,13 @@ Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const bool wide =
         dim <= 128 && !p.mask && product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
     if (!wide) {
-        const bool fits =
-            prefill_mma_shared_bytes(p.head_dim, 64, 64) <= facts.shared_bytes_per_block;
+        const int bytes = prefill_mma_shared_bytes(p.head_dim, 64, 64, p.paged, edits_logits(p));
+        const bool fits = bytes <= facts.shared_bytes_per_block;
         return {64, fits ? 64 : 48};
     }
-    if (dim > 32 && dim <= 64) return {128, facts.arch.number >= 100 ? 32 : 48};
-    return {128, dim > 112 && facts.arch.number >= 120 ? 48 : 64};
+    const bool newer = facts.arch.number >= 100;
+    if (dim > 32 && dim <= 64) return {128, newer || p.paged ? 32 : 48};
+    return {128, dim > 112 && (facts.arch.number >= 120 || p.paged) ? 48 : 64};
 }
 
 // At least this many stages hide the memory's latency behind the products.
@@ -75,10 +80,11 @@ int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts
     return std::clamp(alone, kMinDecodeStages, most);
 }
 
-int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages) {
+int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages, bool paged,
+                 bool edits) {
     switch (kernel) {
         case KernelId::attn_prefill_mma:
-            return prefill_mma_shared_bytes(head_dim, tile.m, tile.n);
+            return prefill_mma_shared_bytes(head_dim, tile.m, tile.n, paged, edits);
         case KernelId::attn_decode_mma:
             return decode_mma_shared_bytes(head_dim, tile.m, tile.n, stages);
         default:
@@ -113,13 +119,14 @@ AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const D
             tile = prefill_scalar_tile(p);
     }
     return {tile.m, tile.n, stages, tile.n * warps_a_step,
-            shared_bytes(kernel, p.head_dim, p.format, tile, stages)};
+            shared_bytes(kernel, p.head_dim, p.format, tile, stages, p.paged, edits_logits(p))};
 }
 
 int attention_shared_bytes(const Spec& spec) noexcept {
     return shared_bytes(spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
                         {value_of(spec, "tile_m"), value_of(spec, "tile_n")},
-                        value_of(spec, "stages"));
+                        value_of(spec, "stages"), value_of(spec, "kv") == kPagedKv,
+                        value_of(spec, "softcap") != 0 || value_of(spec, "alibi") != 0);
 }
 
 }  // namespace jitney::policy

@@ -31,9 +31,9 @@ inline std::int64_t rows_a_head(const AttentionProblem& problem) {
     return static_cast<std::int64_t>(problem.q_len) * problem.group();
 }
 
-// KV heads of all requests.
+// What has tiles of its own: KV heads of all requests; packed requests share their tiles.
 inline std::int64_t heads(const AttentionProblem& problem) {
-    return static_cast<std::int64_t>(problem.batch) * problem.kv_heads;
+    return static_cast<std::int64_t>(problem.packed ? 1 : problem.batch) * problem.kv_heads;
 }
 
 }  // namespace jitney::policy

@@ -33,6 +33,10 @@ std::string reason_text(const Candidate& c) {
             return fmt::format("head_dim {} is above {}", c.a, c.b);
         case Reason::not_aligned:
             return "pointers must be 16-byte aligned and strides multiples of 8 elements";
+        case Reason::packed_queries:
+            return "takes requests of one length, not packed ones";
+        case Reason::append_needs_decode:
+            return "does not append: write the new keys and values to the cache before the call";
         case Reason::too_many_queries:
             return fmt::format("q_len {} is above {}", c.a, c.b);
         case Reason::shared_memory:

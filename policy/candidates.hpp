@@ -18,6 +18,8 @@ enum class Reason : std::uint8_t {
     head_dim_too_large,     // a: head_dim, b: limit
     not_aligned,            // 16-byte vectors are not possible
     too_many_queries,       // a: q_len, b: limit
+    packed_queries,         // requests of several lengths
+    append_needs_decode,    // new keys come with the call
     shared_memory,          // a: needed, b: the device's
     grid_too_large,         // a: blocks, b: limit
     not_forced,             // another kernel was asked for by name

@@ -8,7 +8,8 @@ namespace jitney::policy {
 namespace {
 
 constexpr std::array<std::string_view, 5> kFormats = {"fp32", "fp16", "bf16", "e4m3", "e5m2"};
-constexpr std::array<std::string_view, 1> kKvSources = {"dense"};
+constexpr std::array<std::string_view, 2> kKvSources = {"dense", "paged"};
+constexpr std::array<std::string_view, 2> kQuerySchedules = {"dense", "packed"};
 constexpr std::array<std::string_view, 2> kRotaryStyles = {"interleaved", "half_split"};
 
 constexpr std::uint32_t k16Bit = 1u << kFp16 | 1u << kBf16;
@@ -32,28 +33,66 @@ constexpr ConstantInfo kKv = {.name = "kv", .kind = ConstantKind::name, .names =
 constexpr ConstantInfo kCausal = {.name = "causal", .kind = ConstantKind::flag};
 constexpr ConstantInfo kStages = {
     .name = "stages", .kind = ConstantKind::integer, .range = {3, 16}};
-constexpr ConstantInfo kMask = {
-    .name = "mask", .kind = ConstantKind::flag, .omitted_when_zero = true};
+// An option: not spelled out where it is off.
+constexpr ConstantInfo option(std::string_view name) {
+    return {.name = name, .kind = ConstantKind::flag, .omitted_when_zero = true};
+}
+
+constexpr ConstantInfo kQueries = {.name = "queries",
+                                   .kind = ConstantKind::name,
+                                   .names = kQuerySchedules,
+                                   .omitted_when_zero = true};
+constexpr ConstantInfo kMask = option("mask");
+constexpr ConstantInfo kWindow = option("window");
+constexpr ConstantInfo kSoftcap = option("softcap");
+constexpr ConstantInfo kAlibi = option("alibi");
+constexpr ConstantInfo kSinks = option("sinks");
+constexpr ConstantInfo kAppend = option("append");
 constexpr ConstantInfo kStyle = {
     .name = "style", .kind = ConstantKind::name, .names = kRotaryStyles};
 
-constexpr std::array kAttentionScalar = {
-    head_dim(512, 1), format(kFloating), tile({4, 32, 4}, {4, 32, 4}), kKv, kCausal, kMask};
-constexpr std::array kPrefillMma = {
-    head_dim(256, 8), format(k16Bit), tile({64, 128, 64}, {16, 128, 16}), kKv, kCausal, kMask};
-constexpr std::array kDecodeMma = {
-    head_dim(256, 8), format(k16Bit), tile({16, 16}, {16, 64, 16}), kStages, kKv, kCausal, kMask};
+constexpr ConstantInfo kScalarTile = tile({4, 32, 4}, {4, 32, 4});
+
+constexpr std::array kPrefillScalar = {
+    head_dim(512, 1), format(kFloating), kScalarTile, kQueries, kKv, kCausal, kMask,
+    kWindow,          kSoftcap,          kAlibi,      kSinks};
+constexpr std::array kDecodeScalar = {
+    head_dim(512, 1), format(kFloating), kScalarTile, kKv,    kCausal, kMask,
+    kWindow,          kSoftcap,          kAlibi,      kSinks, kAppend};
+constexpr std::array kPrefillMma = {head_dim(256, 8),
+                                    format(k16Bit),
+                                    tile({64, 128, 64}, {16, 128, 16}),
+                                    kQueries,
+                                    kKv,
+                                    kCausal,
+                                    kMask,
+                                    kWindow,
+                                    kSoftcap,
+                                    kAlibi,
+                                    kSinks};
+constexpr std::array kDecodeMma = {head_dim(256, 8),
+                                   format(k16Bit),
+                                   tile({16, 16}, {16, 64, 16}),
+                                   kStages,
+                                   kKv,
+                                   kCausal,
+                                   kMask,
+                                   kWindow,
+                                   kSoftcap,
+                                   kAlibi,
+                                   kSinks,
+                                   kAppend};
 constexpr ConstantInfo kPairs = {
     .name = "pairs", .kind = ConstantKind::integer, .range = {1, 8, 1, true}};
 constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
 
 constexpr std::array kKernels = {
     KernelInfo{KernelId::attn_decode_scalar, "attn_decode_scalar", "attention/decode_scalar.cuh",
-               kAttentionScalar, 75},
+               kDecodeScalar, 75},
     KernelInfo{KernelId::attn_decode_mma, "attn_decode_mma", "attention/decode_mma.cuh", kDecodeMma,
                80},
     KernelInfo{KernelId::attn_prefill_scalar, "attn_prefill_scalar", "attention/prefill_scalar.cuh",
-               kAttentionScalar, 75},
+               kPrefillScalar, 75},
     KernelInfo{KernelId::attn_prefill_mma, "attn_prefill_mma", "attention/prefill_mma.cuh",
                kPrefillMma, 80},
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},

@@ -10,7 +10,7 @@ namespace jitney {
 template <class C>
 __global__ void __launch_bounds__(kAttentionThreads)
     attn_decode_scalar(const __grid_constant__ AttentionParams params) {
-    using Tile = ScalarTile<C>;
+    using Tile = ScalarTile<C, C::append != 0>;
     const SplitBlock<C> block(params);
     const KeyRange keys =
         split_range(block.keys(params).any, params.splits, block.split, C::tile_n, C::tile_n);

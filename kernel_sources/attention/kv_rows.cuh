@@ -23,8 +23,9 @@ JITNEY_DEVICE KvHead kv_head_of(const void* tensor, const AttentionStrides& stri
 
 // Key number `key` of a request stands in slot key % page_size of its page key / page_size.
 JITNEY_DEVICE int page_of(const AttentionParams& params, int key) {
-    return static_cast<int>(__umulhi(static_cast<unsigned>(key), params.page_magic) >>
-                            params.page_shift);
+    const unsigned number = static_cast<unsigned>(key);
+    const unsigned page = params.page_magic == 0 ? number : __umulhi(number, params.page_magic);
+    return static_cast<int>(page >> params.page_shift);
 }
 
 JITNEY_DEVICE const char* paged_row(const AttentionParams& params, const KvHead& head, int key,

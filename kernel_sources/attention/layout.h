@@ -18,9 +18,12 @@ constexpr int mma_row_bytes(int head_dim) {
     return mma_dim(head_dim) * 2 + 16;
 }
 
-// attn_prefill_mma: a tile of Q, one of K and one of V.
-constexpr int prefill_mma_shared_bytes(int head_dim, int tile_m, int tile_n) {
-    return (tile_m + 2 * tile_n) * mma_row_bytes(head_dim);
+// attn_prefill_mma: a tile of Q, one of K and one of V; behind them the page numbers of two tiles
+// of keys, and 8 bytes a row for what edits its logits, where the specialization has them.
+constexpr int prefill_mma_shared_bytes(int head_dim, int tile_m, int tile_n, bool paged,
+                                       bool edits_logits) {
+    return (tile_m + 2 * tile_n) * mma_row_bytes(head_dim) + (paged ? 2 * tile_n * 4 : 0) +
+           (edits_logits ? tile_m * 8 : 0);
 }
 
 // attn_decode_mma: each warp streams tiles of K and V in turn through a ring of its own.

@@ -58,7 +58,8 @@ struct AttentionParams {
     int kv_lengths;   // a KvLengths
     int page_tables;  // a PageTable
     int page_size;
-    unsigned page_magic;  // key / page_size == high half of key * page_magic, shifted by page_shift
+    unsigned page_magic;  // key / page_size is the high half of key * page_magic >> page_shift,
+                          // or key >> page_shift where page_magic is 0
     int page_shift;
     int table_stride;
     const int* kv_indptr;  // also the first key of each request, where K and V are packed

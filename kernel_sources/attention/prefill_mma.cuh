@@ -69,7 +69,7 @@ struct PrefillMma {
             batch = head / params.kv_heads;
             kv_head = head - batch * params.kv_heads;
         }
-        request = request_of<C>(params, batch);
+        request = request_of<C::kv, C::queries>(params, batch);
     }
 
     // Walks over the tile's query rows; rows past the last query are zero.
@@ -140,7 +140,10 @@ struct PrefillMma {
         const int end = tile_keys_note()->any.end;
         if constexpr (C::kv == kPagedKv) {
             const int* tile_pages = pages(key);
-            const auto page_of_row = [tile_pages](int row) { return tile_pages[row]; };
+            // Threads beyond the last whole row of a pass ask for rows that the tile does not have.
+            const auto page_of_row = [tile_pages](int row) {
+                return tile_pages[min(row, C::tile_n - 1)];
+            };
             load_tile<C::head_dim, C::tile_n, kAttentionThreads>(
                 to, static_cast<int>(threadIdx.x),
                 PagedCursor<decltype(page_of_row)>{params, head, page_of_row, key, end});

@@ -9,7 +9,7 @@ namespace jitney {
 template <class C>
 __global__ void __launch_bounds__(kAttentionThreads)
     attn_prefill_scalar(const __grid_constant__ AttentionParams params) {
-    using Tile = ScalarTile<C>;
+    using Tile = ScalarTile<C, false>;
     const int block = static_cast<int>(blockIdx.x);
     int batch;
     int kv_head;
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
         kv_head = head - batch * params.kv_heads;
         row_tile = block - head * params.row_tiles;
     }
-    const Request request = request_of<C>(params, batch);
+    const Request request = request_of<C::kv, C::queries>(params, batch);
     const int first_row = row_tile * C::tile_m;
     const int last_row = min(first_row + C::tile_m, request.q_len * params.group) - 1;
 

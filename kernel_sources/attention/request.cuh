@@ -20,16 +20,17 @@ struct Request {
     JITNEY_DEVICE int query_offset() const { return kv_len - q_len; }
 };
 
-template <class C>
+// `kv` is a KvSource, `queries` a QuerySchedule.
+template <int kv, int queries>
 JITNEY_DEVICE Request request_of(const AttentionParams& params, int batch) {
     Request request = {batch, 0, params.q_len, 0, params.kv_len, nullptr};
-    if constexpr (C::queries == kPackedQueries) {
+    if constexpr (queries == kPackedQueries) {
         request.first_query = params.qo_indptr[batch];
         request.q_len = params.qo_indptr[batch + 1] - request.first_query;
     }
     int first_page = 0;
     int pages = 0;
-    if constexpr (C::kv == kPagedKv) {
+    if constexpr (kv == kPagedKv) {
         if (params.page_tables == kTableIndptr) {
             first_page = params.kv_page_indptr[batch];
             pages = params.kv_page_indptr[batch + 1] - first_page;
@@ -42,7 +43,7 @@ JITNEY_DEVICE Request request_of(const AttentionParams& params, int batch) {
     }
     switch (params.kv_lengths) {
         case kKvLenIndptr:
-            request.first_key = C::kv == kPagedKv ? 0 : params.kv_indptr[batch];
+            request.first_key = kv == kPagedKv ? 0 : params.kv_indptr[batch];
             request.kv_len = params.kv_indptr[batch + 1] - params.kv_indptr[batch];
             break;
         case kKvLenArray:

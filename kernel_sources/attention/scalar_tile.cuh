@@ -11,7 +11,7 @@
 
 namespace jitney {
 
-template <class C>
+template <class C, bool append>
 struct ScalarTile {
     static_assert(C::tile_n <= 32);
     using T = Element<C::format>;
@@ -61,7 +61,7 @@ struct ScalarTile {
             T value = T::from(0.0f);
             if (key + row < end) {
                 const T* from;
-                if (C::append != 0 && key + row >= first_new) {
+                if (append && key + row >= first_new) {
                     from = static_cast<const T*>(new_rows) +
                            offset_of(new_strides, request.batch, key + row - first_new, kv_head);
                 } else {

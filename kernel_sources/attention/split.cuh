@@ -201,7 +201,7 @@ struct SplitBlock {
         const int head = tile / params.row_tiles;
         const int batch = head / params.kv_heads;
         kv_head = head - batch * params.kv_heads;
-        request = request_of<C>(params, batch);
+        request = request_of<C::kv, kDenseQueries>(params, batch);
         first_row = (tile - head * params.row_tiles) * C::tile_m;
         rows = min(C::tile_m, request.q_len * params.group - first_row);
     }
