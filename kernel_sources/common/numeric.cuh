@@ -33,9 +33,4 @@ JITNEY_DEVICE float reciprocal_fast(float x) {
     return y;
 }
 
-// tanh(x) to about 1e-7 absolute: the instruction of that name is good for 5e-4 only.
-JITNEY_DEVICE float tanh_fast(float x) {
-    return 1.0f - 2.0f * reciprocal_fast(1.0f + exp2_fast(2.0f * kLog2E * x));
-}
-
 }  // namespace jitney

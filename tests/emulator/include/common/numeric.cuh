@@ -22,4 +22,9 @@ JITNEY_DEVICE float log2_fast(float x) {
     return log2f(x);
 }
 
+JITNEY_DEVICE float reciprocal_fast(float x) {
+    const float y = 1.0f / x;
+    return fabsf(y) < 0x1p-126f ? copysignf(0.0f, y) : y;
+}
+
 }  // namespace jitney
