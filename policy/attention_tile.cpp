@@ -47,12 +47,9 @@ int decode_stages_within(int bytes, const AttentionProblem& p, int tile_n) {
     return bytes / (decode_mma_ring_bytes(p.head_dim, tile_n, 1) * kAttentionWarps);
 }
 
-// 32 keys a warp where the registers hold them; reading a mask above head_dim 96, or the limits of
-// causal rows at 80, would spill.
+// 32 keys a warp where its accumulators leave the registers for them.
 Tile decode_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
-    const int dim = mma_dim(p.head_dim);
-    const bool spills = p.mask ? dim > 96 : dim == 80 && p.causal && p.q_len > 1;
-    const bool wide = dim <= 128 && !spills &&
+    const bool wide = mma_dim(p.head_dim) <= 128 &&
                       decode_stages_within(facts.shared_bytes_per_block, p, 32) >= kMinDecodeStages;
     return {kDecodeTileM, wide ? 32 : 16};
 }

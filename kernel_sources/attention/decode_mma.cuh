@@ -222,7 +222,7 @@ struct DecodeMma {
 };
 
 template <class C>
-__global__ void __launch_bounds__(kAttentionThreads)
+__global__ void __launch_bounds__(kAttentionThreads, 2)
     attn_decode_mma(const __grid_constant__ AttentionParams params) {
     DecodeMma<C>(params).run();
 }

@@ -145,9 +145,14 @@ struct Constants {
     static constexpr int format = 2;
     static constexpr int tile_m = 64;
     static constexpr int tile_n = 32;
+    static constexpr int queries = 0;
     static constexpr int kv = 0;
     static constexpr int causal = 1;
     static constexpr int mask = 0;
+    static constexpr int window = 0;
+    static constexpr int softcap = 0;
+    static constexpr int alibi = 0;
+    static constexpr int sinks = 0;
 };
 }  // namespace jitney
 )");
