@@ -44,12 +44,12 @@ std::string AttentionShape::text() const {
 }
 
 AttentionProblem::AttentionProblem(const AttentionShape& problem, Random& random,
-                                   const Layout& layout)
+                                   const AttentionLayouts& layouts)
     : shape(problem),
-      q(shape.dtype, {shape.batch, shape.q_len, shape.q_heads, shape.head_dim}, layout),
-      k(shape.dtype, {shape.batch, shape.kv_len, shape.kv_heads, shape.head_dim}, layout),
-      v(shape.dtype, {shape.batch, shape.kv_len, shape.kv_heads, shape.head_dim}, layout),
-      out(shape.dtype, {shape.batch, shape.q_len, shape.q_heads, shape.head_dim}, layout),
+      q(shape.dtype, {shape.batch, shape.q_len, shape.q_heads, shape.head_dim}, layouts.q),
+      k(shape.dtype, {shape.batch, shape.kv_len, shape.kv_heads, shape.head_dim}, layouts.k),
+      v(shape.dtype, {shape.batch, shape.kv_len, shape.kv_heads, shape.head_dim}, layouts.v),
+      out(shape.dtype, {shape.batch, shape.q_len, shape.q_heads, shape.head_dim}, layouts.out),
       lse(DType::fp32, {shape.batch, shape.q_heads, shape.q_len}) {
     q.fill_normal(random);
     k.fill_normal(random);

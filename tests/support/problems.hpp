@@ -35,10 +35,21 @@ struct AttentionShape {
     std::string text() const;
 };
 
+// How the tensors of a problem lie: all alike, or each in its own way.
+struct AttentionLayouts {
+    AttentionLayouts(const Layout& all = {}) : q(all), k(all), v(all), out(all) {}
+
+    Layout q;
+    Layout k;
+    Layout v;
+    Layout out;
+};
+
 // The tensors of one problem. out and lse are poisoned, and so is all padding.
 struct AttentionProblem {
     // q, k, v from the normal distribution, the mask from coin tosses, some of its rows all false.
-    AttentionProblem(const AttentionShape& problem, Random& random, const Layout& layout = {});
+    AttentionProblem(const AttentionShape& problem, Random& random,
+                     const AttentionLayouts& layouts = {});
 
     AttentionShape shape;
     HostTensor q;
