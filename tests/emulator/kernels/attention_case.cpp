@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "api/attention_params.hpp"
 #include "api/check.hpp"
@@ -53,6 +54,15 @@ struct Tensors {
     std::optional<EmulatedTensor> mask;
 };
 
+// Of [batch, length, heads, head_dim].
+void make_rising(tests::HostTensor& k) {
+    const std::int64_t row = k.shape()[2] * k.shape()[3];
+    for (std::int64_t i = 0; i < k.elements(); ++i) {
+        const auto key = static_cast<double>(i / row % k.shape()[1]);
+        k.set(i, k.get(i) * (0.1 + 10.0 * key / static_cast<double>(k.shape()[1])));
+    }
+}
+
 void check_result(tests::AttentionProblem& problem, const Tensors& tensors) {
     reference::attention(problem.reference_call());
     const tests::HostTensor out = tensors.out.download();
@@ -71,14 +81,23 @@ void check_result(tests::AttentionProblem& problem, const Tensors& tensors) {
 
 std::string AttentionCase::text() const {
     std::string text = shape.text();
-    if (!layout.order.empty()) text += ", bhld";
-    if (!layout.padding.empty()) text += ", padded";
+    for (const auto& [name, layout] :
+         {std::pair("q", &layouts.q), std::pair("k", &layouts.k), std::pair("v", &layouts.v),
+          std::pair("out", &layouts.out)}) {
+        if (layout->order.empty() && layout->padding.empty()) continue;
+        text += std::string(", ") + name + (layout->order.empty() ? " blhd" : " bhld");
+        if (!layout->padding.empty()) text += " padded";
+    }
+    if (rising) text += ", rising";
     if (shift != 0) text += ", shifted by " + std::to_string(shift);
     return text;
 }
 
-bool run_attention(const Covered& covered, const AttentionCase& test, tests::Random& random) {
-    tests::AttentionProblem problem(test.shape, random, test.layout);
+std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
+                                                     const AttentionCase& test,
+                                                     tests::Random& random) {
+    tests::AttentionProblem problem(test.shape, random, test.layouts);
+    if (test.rising) make_rising(problem.k);
     const Tensors tensors(problem, test.shift);
     const AttentionArgs args = tensors.args(test.shape);
     const policy::AttentionProblem seen = checks::check(args);
@@ -86,7 +105,7 @@ bool run_attention(const Covered& covered, const AttentionCase& test, tests::Ran
     if (test.sm_count != 0) facts.sm_count = test.sm_count;
     const std::optional<policy::AttentionChoice> choice =
         policy::choose_attention(seen, facts, covered.attention->kernel);
-    if (!choice || !(choice->spec == covered.spec)) return false;
+    if (!choice || !(choice->spec == covered.spec)) return std::nullopt;
 
     INFO(policy::text_of(choice->spec), ": ", test.text(), ", splits ", choice->splits, ", ",
          random.text());
@@ -101,7 +120,7 @@ bool run_attention(const Covered& covered, const AttentionCase& test, tests::Ran
     check_result(problem, tensors);
     CHECK(std::all_of(counters.data(), counters.data() + counters.bytes(),
                       [](std::byte byte) { return byte == std::byte{0}; }));
-    return true;
+    return choice;
 }
 
 }  // namespace jitney::emulator

@@ -1,6 +1,7 @@
 // An attention problem, run by the kernels on the CPU and held against the reference.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tests/emulator/kernels/covered.hpp"
@@ -10,16 +11,19 @@ namespace jitney::emulator {
 
 struct AttentionCase {
     tests::AttentionShape shape;
-    tests::Layout layout;
+    tests::AttentionLayouts layouts;
     std::int64_t shift = 0;  // elements that every tensor is shifted by
+    bool rising = false;     // later keys score higher and higher: maxima rise from tile to tile
     int sm_count = 0;        // of the GPU; 0: as the line of covered.txt says
 
     std::string text() const;
 };
 
 // Makes the call as the library would: checks, policy, parameters, launch; and checks out, LSE,
-// what lies around them, and that the counters of a split are zero again. False where the policy
-// does not choose this line's specialization for the problem: nothing has run then.
-bool run_attention(const Covered& covered, const AttentionCase& test, tests::Random& random);
+// what lies around them, and that the counters of a split are zero again. Returns what the policy
+// chose; nothing where that is not this line's specialization, and then nothing has run.
+std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
+                                                     const AttentionCase& test,
+                                                     tests::Random& random);
 
 }  // namespace jitney::emulator

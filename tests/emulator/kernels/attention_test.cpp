@@ -1,8 +1,10 @@
 // Every attention specialization of covered.txt, on edge cases and on random problems.
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <vector>
 
+#include "kernel_sources/attention/layout.h"
 #include "kernel_sources/common/constants.h"
 #include "policy/spec.hpp"
 #include "tests/emulator/kernels/attention_case.hpp"
@@ -65,9 +67,10 @@ AttentionCase case_of(const Covered& covered, const Lengths& lengths) {
 AttentionCase random_case(const Covered& covered, tests::Random& random) {
     const policy::AttentionProblem& fixed = covered.attention->problem;
     const bool decode = is_decode(covered.attention->kernel);
+    const bool scalar = is_scalar(covered.attention->kernel);
     AttentionCase test;
     test.shape = tests::random_attention_shape(random, {.batch = 2,
-                                                        .q_len = decode ? 6 : 90,
+                                                        .q_len = decode ? 6 : (scalar ? 40 : 90),
                                                         .kv_len = decode ? 400 : 150,
                                                         .kv_heads = 2,
                                                         .group = 4,
@@ -75,16 +78,19 @@ AttentionCase random_case(const Covered& covered, tests::Random& random) {
                                                         .dtypes = {dtype_of(fixed)},
                                                         .masks = false});
     test.shape.causal = fixed.causal;
-    test.layout = tests::random_layout(random);
-    if (is_scalar(covered.attention->kernel) && random.chance(0.5)) {
-        test.shift = random.integer(1, 3);
-        if (!test.layout.padding.empty()) test.layout.padding[3] = random.integer(0, 5);
+    const bool unaligned = scalar && random.chance(0.5);
+    if (unaligned) test.shift = random.integer(1, 3);
+    for (tests::Layout* layout :
+         {&test.layouts.q, &test.layouts.k, &test.layouts.v, &test.layouts.out}) {
+        *layout = tests::random_layout(random);
+        if (unaligned && !layout->padding.empty()) layout->padding[3] = random.integer(0, 5);
     }
     return test;
 }
 
 // What a case of this line needs beside its lengths.
 void finish_case(const Covered& covered, AttentionCase& test, tests::Random& random) {
+    test.rising = random.chance(0.4);
     if (covered.attention->problem.mask) {
         test.shape.mask = static_cast<MaskKind>(random.integer(1, 5));
     }
@@ -92,6 +98,18 @@ void finish_case(const Covered& covered, AttentionCase& test, tests::Random& ran
     if (is_decode(covered.attention->kernel)) {
         test.sm_count = static_cast<int>(random.integer(1, 6) * random.integer(1, 6));
     }
+}
+
+// More parts of the keys than a warp has lanes to merge them with at once.
+void run_many_splits(const Covered& covered, tests::Random& random) {
+    const int warps = covered.attention->kernel == KernelId::attn_decode_mma ? kAttentionWarps : 1;
+    const std::int64_t step = policy::value_of(covered.spec, "tile_n") * warps;
+    AttentionCase test = case_of(covered, {covered.attention->problem.q_len, 40 * step + 5});
+    finish_case(covered, test, random);
+    test.sm_count = 1000;
+    const std::optional<policy::AttentionChoice> choice = run_attention(covered, test, random);
+    REQUIRE(choice);
+    CHECK(choice->splits > 32);
 }
 
 void run_line(const Covered& covered, tests::Random& random) {
@@ -102,6 +120,7 @@ void run_line(const Covered& covered, tests::Random& random) {
         if (test.shape.mask != MaskKind::none && test.shape.kv_len == 0) continue;
         ran += run_attention(covered, test, random) ? 1 : 0;
     }
+    if (is_decode(covered.attention->kernel)) run_many_splits(covered, random);
     CHECK_MESSAGE(ran >= 2, "the edge cases hardly ever ask for this specialization");
 
     const int wanted = problems_a_line(12);

@@ -7,7 +7,7 @@
 
 namespace jitney::emulator {
 
-// Those of one kernel; all of them, or, under AddressSanitizer, every third.
+// Those of one kernel.
 std::vector<Covered> covered_lines(policy::KernelId kernel);
 
 // Random problems a line: as many, or, under AddressSanitizer, a quarter.

@@ -191,9 +191,9 @@ void Block::access(Thread& thread, const void* address, std::size_t bytes, bool 
              {});
     }
     if constexpr (kInstrumented) {
-        auto wrong = write ? races_.write(thread.number, offset, bytes, place)
-                           : races_.read(thread.number, offset, bytes, place);
-        if (wrong) stop(thread, std::move(*wrong), {});
+        std::string wrong = write ? races_.write(thread.number, offset, bytes, place)
+                                  : races_.read(thread.number, offset, bytes, place);
+        if (!wrong.empty()) stop(thread, std::move(wrong), {});
     }
 }
 
@@ -209,8 +209,8 @@ void Block::atomic_access(Thread& thread, const void* address, std::size_t bytes
 
 void Block::landed(Thread& thread, std::size_t offset, std::size_t bytes) {
     if constexpr (kInstrumented) {
-        auto wrong = races_.write(thread.number, offset, bytes, nullptr);
-        if (wrong) stop(thread, std::move(*wrong), {});
+        std::string wrong = races_.write(thread.number, offset, bytes, nullptr);
+        if (!wrong.empty()) stop(thread, std::move(wrong), {});
     }
 }
 

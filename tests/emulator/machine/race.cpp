@@ -9,18 +9,19 @@
 namespace jitney::emulator {
 
 void RaceDetector::begin_block(std::size_t bytes, unsigned threads) {
-    if (bytes_.size() < bytes) bytes_.resize(bytes);
+    const std::size_t pieces = (bytes + kPiece - 1) / kPiece;
+    if (pieces_.size() < pieces) pieces_.resize(pieces);
     if (clocks_.size() < threads) clocks_.resize(threads);
     for (Clock& clock : clocks_)
         clock.own = 1;
     first_epoch_ = ++epoch_;
 }
 
-bool RaceDetector::known(Stamp access, unsigned thread) const {
+bool RaceDetector::known(Stamp noted, unsigned thread) const {
     const Clock& clock = clocks_[thread];
-    const unsigned other = thread_of(access);
+    const unsigned other = thread_of(noted);
     return clock.epoch == epoch_ && other < clock.seen.size() &&
-           clock.seen[other] >= (access & 0xfffffu);
+           clock.seen[other] >= clock_of(noted);
 }
 
 void RaceDetector::order(const std::vector<unsigned>& threads) {
@@ -41,58 +42,30 @@ void RaceDetector::order(const std::vector<unsigned>& threads) {
     }
 }
 
-std::string RaceDetector::conflict(std::size_t offset, const char* does, const void* place,
-                                   const Access& other, const char* did) const {
+std::string RaceDetector::describe(const Piece& piece, const Access& access, std::size_t offset,
+                                   bool write) const {
+    const char* does = write ? "writes" : "reads";
+    if (!write && epoch_of(piece.write.stamp) < first_epoch_) {
+        return fmt::format("reads byte {} of shared memory, which nobody wrote, at {}", offset,
+                           place_of_code(access.place));
+    }
+    const bool against_write = !ordered(piece.write.stamp, access.stamp | 3u);
+    const bool against_read = !ordered(piece.read.stamp, access.stamp | 3u);
+    const Access& other =
+        against_write ? piece.write : (against_read ? piece.read : piece.read_earlier);
     return fmt::format(
         "{} byte {} of shared memory at {}, in a race: thread {} {} it at {}, and no barrier "
-        "orders "
-        "the two",
-        does, offset, place_of_code(place), thread_of(other.stamp), did,
-        place_of_code(other.place));
-}
-
-std::optional<std::string> RaceDetector::read(unsigned thread, std::size_t offset,
-                                              std::size_t bytes, const void* place) {
-    const Stamp stamp = now(thread);
-    for (std::size_t i = offset; i < offset + bytes; ++i) {
-        Byte& byte = bytes_[i];
-        if (epoch_of(byte.write.stamp) < first_epoch_) {
-            return fmt::format(
-                "thread {} reads byte {} of shared memory, which nobody wrote, at {}", thread, i,
-                place_of_code(place));
-        }
-        if (!ordered(byte.write.stamp, thread)) {
-            return conflict(i, "reads", place, byte.write, "wrote");
-        }
-        if (thread_of(byte.read.stamp) != thread) byte.read_earlier = byte.read;
-        byte.read = {stamp, place};
-    }
-    return std::nullopt;
-}
-
-std::optional<std::string> RaceDetector::write(unsigned thread, std::size_t offset,
-                                               std::size_t bytes, const void* place) {
-    const Stamp stamp = now(thread);
-    for (std::size_t i = offset; i < offset + bytes; ++i) {
-        Byte& byte = bytes_[i];
-        if (!ordered(byte.write.stamp, thread)) {
-            return conflict(i, "writes", place, byte.write, "wrote");
-        }
-        for (const Access* read : {&byte.read, &byte.read_earlier}) {
-            if (!ordered(read->stamp, thread)) {
-                return conflict(i, "writes", place, *read, "read");
-            }
-        }
-        byte.write = {stamp, place};
-    }
-    return std::nullopt;
+        "orders the two",
+        does, offset, place_of_code(access.place), thread_of(other.stamp),
+        against_write ? "wrote" : "read", place_of_code(other.place));
 }
 
 void RaceDetector::atomic(unsigned thread, std::size_t offset, std::size_t bytes) {
-    for (std::size_t i = offset; i < offset + bytes; ++i) {
-        // Written in this block, long ago: at the epoch's start, by the thread itself.
-        if (epoch_of(bytes_[i].write.stamp) < first_epoch_)
-            bytes_[i].write = {now(thread), nullptr};
+    for (std::size_t at = offset / kPiece; at <= (offset + bytes - 1) / kPiece; ++at) {
+        // Written in this block: of no use to say by whom.
+        if (epoch_of(pieces_[at].write.stamp) < first_epoch_) {
+            pieces_[at].write = {now(thread), nullptr};
+        }
     }
 }
 
