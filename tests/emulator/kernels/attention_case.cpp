@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "api/check.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
+#include "tests/emulator/kernels/split_memory.hpp"
 #include "tests/support/compare.hpp"
 
 namespace jitney::emulator {
@@ -63,21 +62,21 @@ void make_rising(tests::HostTensor& k) {
     }
 }
 
-void check_result(tests::AttentionProblem& problem, const Tensors& tensors) {
-    reference::attention(problem.reference_call());
-    const tests::HostTensor out = tensors.out.download();
-    const tests::HostTensor lse = tensors.lse.download();
+}  // namespace
+
+void check_output(const tests::HostTensor& out, const tests::HostTensor& expected) {
     CHECK(out.surroundings_intact());
-    CHECK(lse.surroundings_intact());
     const tests::Comparison compared =
-        tests::compare(out, problem.out, tolerance_for(problem.shape.dtype));
+        tests::compare(out, expected, tolerance_for(expected.dtype()));
     CHECK_MESSAGE(compared.within, compared.text);
     CHECK_MESSAGE(compared.mean_absolute < kMeanLimit, compared.text);
-    const tests::Comparison sums = tests::compare(lse, problem.lse, {1e-3, 1e-4});
-    CHECK_MESSAGE(sums.within, "LSE: ", sums.text);
 }
 
-}  // namespace
+void check_log_sums(const tests::HostTensor& lse, const tests::HostTensor& expected) {
+    CHECK(lse.surroundings_intact());
+    const tests::Comparison compared = tests::compare(lse, expected, {1e-3, 1e-4});
+    CHECK_MESSAGE(compared.within, "LSE: ", compared.text);
+}
 
 std::string AttentionCase::text() const {
     std::string text = shape.text();
@@ -109,17 +108,13 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
 
     INFO(policy::text_of(choice->spec), ": ", test.text(), ", splits ", choice->splits, ", ",
          random.text());
-    const policy::AttentionWorkspace& workspace = choice->workspace;
-    const Buffer scratch(workspace.scratch_bytes(), "the workspace");
-    const Buffer counters(workspace.arrived_bytes, "the counters");
-    std::memset(counters.data(), 0, counters.bytes());
-    const bool splits = workspace.total() != 0;
-    AttentionParams params = make_params(args, seen, *choice, splits ? scratch.data() : nullptr,
-                                         splits ? counters.data() : nullptr);
+    const SplitMemory split(choice->workspace);
+    AttentionParams params = make_params(args, seen, *choice, split.scratch(), split.counters());
     launch_choice(choice->spec, choice->geometry, &params, random);
-    check_result(problem, tensors);
-    CHECK(std::all_of(counters.data(), counters.data() + counters.bytes(),
-                      [](std::byte byte) { return byte == std::byte{0}; }));
+    reference::attention(problem.reference_call());
+    check_output(tensors.out.download(), problem.out);
+    check_log_sums(tensors.lse.download(), problem.lse);
+    split.check();
     return choice;
 }
 

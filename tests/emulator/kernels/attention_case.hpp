@@ -26,4 +26,8 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
                                                      const AttentionCase& test,
                                                      tests::Random& random);
 
+// Against what the reference made of the problem.
+void check_output(const tests::HostTensor& out, const tests::HostTensor& expected);
+void check_log_sums(const tests::HostTensor& lse, const tests::HostTensor& expected);
+
 }  // namespace jitney::emulator

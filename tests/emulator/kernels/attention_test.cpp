@@ -9,6 +9,7 @@
 #include "policy/spec.hpp"
 #include "tests/emulator/kernels/attention_case.hpp"
 #include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/kernels/requests_case.hpp"
 
 namespace jitney::emulator {
 namespace {
@@ -112,7 +113,7 @@ void run_many_splits(const Covered& covered, tests::Random& random) {
     CHECK(choice->splits > 32);
 }
 
-void run_line(const Covered& covered, tests::Random& random) {
+void run_plain_line(const Covered& covered, tests::Random& random) {
     int ran = 0;
     for (const Lengths& lengths : edges(covered.attention->kernel)) {
         AttentionCase test = case_of(covered, lengths);
@@ -133,13 +134,80 @@ void run_line(const Covered& covered, tests::Random& random) {
     CHECK_MESSAGE(ran == wanted, "random problems hardly ever ask for this specialization");
 }
 
+RequestsShape random_requests(const Covered& covered, tests::Random& random) {
+    const policy::AttentionProblem& fixed = covered.attention->problem;
+    const bool decode = is_decode(covered.attention->kernel);
+    const std::int64_t longest = decode ? 300 : 150;
+    RequestsShape shape;
+    shape.kv_heads = random.integer(1, 2);
+    shape.group = random.integer(1, 4);
+    shape.head_dim = fixed.head_dim;
+    shape.dtype = dtype_of(fixed);
+    shape.causal = fixed.causal;
+    shape.mask = fixed.mask;
+    shape.packed = fixed.packed;
+    shape.alibi = fixed.alibi;
+    shape.sinks = fixed.sinks;
+    if (fixed.softcap) shape.softcap = random.uniform(1.0, 20.0);
+    if (fixed.append) shape.new_len = random.integer(1, 3);
+    while (fixed.window && shape.window_left < 0 && shape.window_right < 0) {
+        shape.window_left = random.chance(0.7) ? random.integer(0, 90) : -1;
+        shape.window_right = random.chance(0.5) ? random.integer(0, 60) : -1;
+    }
+    if (fixed.paged) {
+        shape.kv = static_cast<KvForm>(random.integer(static_cast<int>(KvForm::token_table),
+                                                      static_cast<int>(KvForm::page_lists)));
+        const std::int64_t sizes[] = {1, 3, 16, 24, 64};
+        if (shape.kv != KvForm::token_table) shape.page_size = sizes[random.integer(0, 4)];
+        if (random.chance(0.5)) shape.pool_layout = tests::kBhld;
+    } else {
+        shape.kv = static_cast<KvForm>(random.integer(0, fixed.append ? 1 : 2));
+    }
+    const std::int64_t q_len = random.integer(1, decode ? 5 : 50);
+    const std::int64_t kv_len = random.integer(shape.new_len, longest);
+    for (std::int64_t i = random.integer(1, 4); i > 0; --i) {
+        RequestLengths lengths = {q_len, kv_len};
+        if (shape.packed) lengths.q_len = random.chance(0.2) ? 0 : random.integer(1, 50);
+        if (shape.kv != KvForm::fixed) {
+            lengths.kv_len =
+                random.chance(0.15) ? shape.new_len : random.integer(shape.new_len, longest);
+        }
+        shape.requests.push_back(lengths);
+    }
+    return shape;
+}
+
+void run_random_requests(const Covered& covered, int wanted, tests::Random& random) {
+    int ran = 0;
+    for (int tries = 0; ran < wanted && tries < 200 * wanted; ++tries) {
+        const RequestsShape shape = random_requests(covered, random);
+        if (shape.total_queries() == 0) continue;
+        const int sm_count = is_decode(covered.attention->kernel)
+                                 ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6))
+                                 : 0;
+        ran += run_requests(covered, shape, sm_count, random) ? 1 : 0;
+    }
+    CHECK_MESSAGE(ran == wanted, "random requests hardly ever ask for this specialization");
+}
+
+// Whether a call of the library can ask for it.
+bool is_plain(const policy::AttentionProblem& problem) {
+    return !problem.packed && !problem.paged && !problem.window && !problem.softcap &&
+           !problem.alibi && !problem.sinks && !problem.append;
+}
+
 void run_kernel_of(KernelId kernel) {
     tests::Random random = tests::Random::fresh();
     MESSAGE(random.text());
     for (const Covered& covered : covered_lines(kernel)) {
         INFO(policy::text_of(covered.spec));
         REQUIRE(covered.attention);
-        run_line(covered, random);
+        if (is_plain(covered.attention->problem)) {
+            run_plain_line(covered, random);
+            run_random_requests(covered, problems_a_line(4), random);
+        } else {
+            run_random_requests(covered, problems_a_line(16), random);
+        }
     }
 }
 

@@ -32,6 +32,13 @@ class Fields {
         return field->second;
     }
 
+    // Whether it is among the words of `options=`, which may be missing.
+    bool option(const std::string& name) const {
+        const auto field = fields_.find("options");
+        return field != fields_.end() &&
+               ("," + field->second + ",").find("," + name + ",") != std::string::npos;
+    }
+
     int number(const std::string& name) const {
         const std::string& value = text(name);
         int result = 0;
@@ -78,7 +85,14 @@ Covered parse_covered(std::string_view line) {
     problem.format = format_of(fields);
     problem.head_dim = fields.number("head_dim");
     problem.causal = fields.number("causal") != 0;
-    problem.mask = fields.number("mask") != 0;
+    problem.mask = fields.option("mask");
+    problem.packed = fields.option("packed");
+    problem.paged = fields.option("paged");
+    problem.window = fields.option("window");
+    problem.softcap = fields.option("softcap");
+    problem.alibi = fields.option("alibi");
+    problem.sinks = fields.option("sinks");
+    problem.append = fields.option("append");
     problem.batch = problem.q_heads = problem.kv_heads = 1;
     problem.q_len = fields.number("rows");
     problem.kv_len = 1000;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <vector>
 
 namespace jitney::emulator {
 namespace {
@@ -19,9 +18,11 @@ std::int64_t offset_of(const Tensor& view, std::int64_t index) {
     return offset * size_of(view.dtype);
 }
 
-std::vector<bool> owned_bytes(const Tensor& view, std::int64_t before, std::size_t bytes) {
+std::vector<bool> owned_bytes(const Tensor& view, std::int64_t before, std::size_t bytes,
+                              const std::vector<bool>& usable) {
     std::vector<bool> owned(bytes);
     for (std::int64_t i = 0; i < view.elements(); ++i) {
+        if (!usable.empty() && !usable[static_cast<std::size_t>(i)]) continue;
         const auto first = static_cast<std::size_t>(before + offset_of(view, i));
         for (std::size_t b = 0; b < static_cast<std::size_t>(size_of(view.dtype)); ++b)
             owned[first + b] = true;
@@ -43,14 +44,15 @@ void forbid_all_but(Buffer& buffer, const std::vector<bool>& owned) {
 
 }  // namespace
 
-EmulatedTensor::EmulatedTensor(const tests::HostTensor& tensor, Use use, std::int64_t shift)
+EmulatedTensor::EmulatedTensor(const tests::HostTensor& tensor, Use use, std::int64_t shift,
+                               const std::vector<bool>& usable)
     : tensor_(tensor),
       shift_(shift * size_of(tensor.dtype())),
       buffer_(tensor_.storage().size() + static_cast<std::size_t>(shift_),
               use == Use::input ? "an input" : "an output") {
     std::memcpy(base(), tensor_.storage().data(), tensor_.storage().size());
     const auto before = static_cast<const std::byte*>(view().data) - buffer_.data();
-    forbid_all_but(buffer_, owned_bytes(view(), before, buffer_.bytes()));
+    forbid_all_but(buffer_, owned_bytes(view(), before, buffer_.bytes(), usable));
     if (use == Use::input) buffer_.make_read_only();
 }
 

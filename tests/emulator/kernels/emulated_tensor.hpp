@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "tests/emulator/machine/memory.hpp"
 #include "tests/support/host_tensor.hpp"
@@ -13,8 +14,10 @@ class EmulatedTensor {
   public:
     enum class Use { input, output };
 
-    // `shift` elements lie before the tensor's memory, so that it is less aligned.
-    EmulatedTensor(const tests::HostTensor& tensor, Use use, std::int64_t shift = 0);
+    // `shift` elements lie before the tensor's memory, so that it is less aligned. `usable` says of
+    // each element, in row-major order, whether a kernel may touch it; empty: all.
+    EmulatedTensor(const tests::HostTensor& tensor, Use use, std::int64_t shift = 0,
+                   const std::vector<bool>& usable = {});
 
     Tensor view() const;
     tests::HostTensor download() const;
