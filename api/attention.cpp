@@ -64,10 +64,30 @@ AttentionChoice choose(const AttentionProblem& problem, const DeviceFacts& facts
     throw_none(problem, facts);
 }
 
+// The layers of a model ask for the same again and again: each thread keeps its last choice.
+const AttentionChoice& choose_again(const AttentionProblem& problem,
+                                    const runtime::DeviceInfo& device, const Decision& decision) {
+    struct Last {
+        AttentionProblem problem;
+        Decision decision;
+        int device = -1;
+        AttentionChoice choice;
+    };
+    thread_local Last last;
+    if (last.device != device.ordinal || last.problem != problem || last.decision != decision) {
+        last.device = -1;  // should the choice throw
+        last.choice = choose(problem, facts_of(device), decision);
+        last.problem = problem;
+        last.decision = decision;
+        last.device = device.ordinal;
+    }
+    return last.choice;
+}
+
 void run_kernel(const AttentionArgs& args, const AttentionProblem& problem,
                 const Decision& decision, Stream stream) {
     const runtime::DeviceInfo& device = enter_device(args.q.device);
-    const AttentionChoice choice = choose(problem, facts_of(device), decision);
+    const AttentionChoice choice = choose_again(problem, device, decision);
     const runtime::Kernel& kernel = load_kernel(choice.spec, device, stream);
     // Held until the kernel is in the stream.
     const runtime::Workspace workspace = runtime::take_workspace(

@@ -16,6 +16,7 @@ struct Decision {
     Backend backend = Backend::jit;
     std::optional<policy::KernelId> kernel;
     bool strict = false;  // from a scope: fail rather than switch
+    friend bool operator==(const Decision&, const Decision&) = default;
 };
 
 // Where the call's tensors are decides what can be followed. Throws Error where a scope asks for

@@ -34,6 +34,7 @@ struct AttentionProblem {
     bool append = false;  // new keys and values come with the call
 
     int group() const noexcept { return q_heads / kv_heads; }
+    friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
 
 // Device memory that a launch with splits needs beside its tensors; offsets into one block.

@@ -88,15 +88,31 @@ int ordinal_of(CUdevice handle) {
 }
 
 // The device of the current context; -1 where there is none.
+// What this thread's last look at its context found. A context's number is never used again in a
+// process, unlike its handle, so that one question tells whether it is still the same.
+struct ContextMemo {
+    unsigned long long context_id = 0;
+    int ordinal = -1;
+};
+thread_local ContextMemo memo;
+
 int current_ordinal() {
+    const Driver& cuda = driver();
+    unsigned long long id = 0;
+    if (memo.ordinal >= 0 && cuda.cuCtxGetId(nullptr, &id) == CUDA_SUCCESS && id == memo.context_id)
+        [[likely]] {
+        return memo.ordinal;
+    }
     // Asked for first: a question for the device of no context would be an error of the driver,
     // which compute-sanitizer counts.
     CUcontext context = nullptr;
-    check(driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+    check(cuda.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
     if (context == nullptr) return -1;
     CUdevice handle = 0;
-    check(driver().cuCtxGetDevice(&handle), "cuCtxGetDevice");
-    return ordinal_of(handle);
+    check(cuda.cuCtxGetDevice(&handle), "cuCtxGetDevice");
+    check(cuda.cuCtxGetId(nullptr, &id), "cuCtxGetId");
+    memo = {id, ordinal_of(handle)};
+    return memo.ordinal;
 }
 
 }  // namespace
@@ -131,6 +147,10 @@ const DeviceInfo& current_device(int fallback) {
     const DeviceInfo& info = device(fallback);
     check(driver().cuCtxSetCurrent(primary_context(fallback)), "cuCtxSetCurrent");
     return info;
+}
+
+std::uint64_t last_context_id() noexcept {
+    return memo.context_id;
 }
 
 DeviceScope::DeviceScope(int ordinal) {

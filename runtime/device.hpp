@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 struct CUctx_st;
@@ -37,6 +38,10 @@ const DeviceInfo& device(int ordinal);
 // The device of the calling thread's current context. Where the thread has none, the primary
 // context of device `fallback` becomes current and stays so.
 const DeviceInfo& current_device(int fallback = 0);
+
+// The driver's number of the context that this thread's last current_device() found; never used
+// again in a process.
+std::uint64_t last_context_id() noexcept;
 
 // Makes a context of the device current for a scope: nothing where the current one is of that
 // device, else its primary context, and the previous one comes back at the end.

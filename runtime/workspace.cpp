@@ -160,11 +160,9 @@ Workspace take_workspace(Stream stream, std::size_t bytes, std::size_t counter_b
 
     WorkspaceSlot* slot = nullptr;
     if (!is_capturing(stream)) {
-        unsigned long long context_id = 0;
         unsigned long long stream_id = 0;
-        check(cuda.cuCtxGetId(nullptr, &context_id), "cuCtxGetId");
         check(cuda.cuStreamGetId(stream, &stream_id), "cuStreamGetId");
-        slot = slot_of(context_id, stream_id);
+        slot = slot_of(last_context_id(), stream_id);
         if (slot != nullptr && slot->held.exchange(true, std::memory_order_acquire)) slot = nullptr;
     }
     if (slot != nullptr) {
