@@ -87,7 +87,6 @@ int ordinal_of(CUdevice handle) {
                             handle, count));
 }
 
-// The device of the current context; -1 where there is none.
 // What this thread's last look at its context found. A context's number is never used again in a
 // process, unlike its handle, so that one question tells whether it is still the same.
 struct ContextMemo {
@@ -96,6 +95,7 @@ struct ContextMemo {
 };
 thread_local ContextMemo memo;
 
+// The device of the current context; -1 where there is none.
 int current_ordinal() {
     const Driver& cuda = driver();
     unsigned long long id = 0;

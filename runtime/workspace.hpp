@@ -41,20 +41,6 @@ class Workspace {
 // nothing once a call of that size was made on the stream before; never synchronises. While the
 // stream is captured, the memory is allocated and freed within the graph. Throws Error
 // (out_of_memory).
-Workspace take_workspace(Stream, std::size_t, std::size_t);
-    void release() noexcept;
-
-    void* data_ = nullptr;
-    void* counters_ = nullptr;
-    struct WorkspaceSlot* slot_ = nullptr;  // held until release, or
-    std::uint64_t owned_ = 0;               // an allocation of this call alone
-    Stream stream_ = nullptr;
-};
-
-// Of this stream, in the context that the calling thread's last current_device() found. Allocates
-// nothing once a call of that size was made on the stream before; never synchronises. While the
-// stream is captured, the memory is allocated and freed within the graph. Throws Error
-// (out_of_memory).
 Workspace take_workspace(Stream stream, std::size_t bytes, std::size_t counter_bytes = 0);
 
 }  // namespace jitney::runtime
