@@ -1,18 +1,21 @@
-"""What libjitney.so exports: names of the public headers, and nothing else.
+"""What libjitney.so exports: the functions of the C header under the version JITNEY_0.1, names of
+the public C++ headers under JITNEY_CXX_0.1, and nothing else.
 
-    python3 exports.py LIBRARY
+    python3 exports.py LIBRARY HEADER
 """
 import re
 import subprocess
 import sys
 
 # The rooms behind the public headers; their names stay inside.
-INTERNAL = "policy|runtime|cache|reference|kernel_sources|checks|cli|detail"
+INTERNAL = "policy|runtime|cache|reference|kernel_sources|checks|c_abi|cli|detail"
+C_NODE = "JITNEY_0.1"
+CXX_NODE = "JITNEY_CXX_0.1"
 PUBLIC = re.compile(
     r"(typeinfo for |typeinfo name for |vtable for |non-virtual thunk to )?"
-    rf"jitney::(?!(?:{INTERNAL})::)[A-Za-z_]"
+    rf"jitney::(?!(?:{INTERNAL})::)[A-Za-z_].*@@{re.escape(CXX_NODE)}"
 )
-# What a program that uses the library needs to find.
+# What a C++ program that uses the library needs to find.
 EXPECTED = [
     "jitney::attention(",
     "jitney::rotary_emb(",
@@ -34,10 +37,21 @@ def exported_names(library):
     return [line.split(None, 2)[2] for line in lines]
 
 
+def declared_functions(header):
+    """The functions that the C header declares: their names stand at the start of a line."""
+    with open(header, encoding="utf-8") as file:
+        return re.findall(r"^(?:const char\*|jitney_status) (jitney_\w+)\(", file.read(), re.M)
+
+
 def main():
     names = exported_names(sys.argv[1])
-    strangers = [name for name in names if not PUBLIC.match(name)]
+    functions = {f"{name}@@{C_NODE}" for name in declared_functions(sys.argv[2])}
+    allowed = functions | {C_NODE, CXX_NODE}
+    strangers = [name for name in names if name not in allowed and not PUBLIC.fullmatch(name)]
     missing = [want for want in EXPECTED if not any(name.startswith(want) for name in names)]
+    missing += sorted(functions - set(names))
+    if not functions:
+        missing.append("any function of the C header")
     for name in strangers:
         print(f"exported, and no name of the public headers: {name}")
     for name in missing:

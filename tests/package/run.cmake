@@ -1,5 +1,5 @@
 # Installs, moves what was installed, builds the consumer against it outside the tree, and runs it.
-# cmake -D BUILD= -D CONSUMER= -D COMPILER= -D FLAGS= -D GENERATOR= -P run.cmake
+# cmake -D BUILD= -D CONSUMER= -D COMPILER= -D C_COMPILER= -D FLAGS= -D GENERATOR= -P run.cmake
 set(temp /tmp)
 if(DEFINED ENV{TMPDIR})
   set(temp $ENV{TMPDIR})
@@ -16,10 +16,12 @@ file(RENAME ${scratch}/installed ${scratch}/moved)
 step(
   ${CMAKE_COMMAND} -S ${CONSUMER} -B ${scratch}/build -G ${GENERATOR}
   -D CMAKE_PREFIX_PATH=${scratch}/moved -D CMAKE_CXX_COMPILER=${COMPILER}
+  -D CMAKE_C_COMPILER=${C_COMPILER} -D CMAKE_C_FLAGS=${FLAGS}
   -D CMAKE_CXX_FLAGS=${FLAGS} -D CMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 step(${CMAKE_COMMAND} --build ${scratch}/build)
 step(${scratch}/build/by_cmake)
 step(${scratch}/build/by_pkg_config)
+step(${scratch}/build/by_c)
 if(EXISTS ${scratch}/moved/bin/jitney)
   step(${scratch}/moved/bin/jitney --help)
 endif()

@@ -1,0 +1,175 @@
+// The calls of the C ABI: those of the C++ API, behind the translation of their arguments.
+#include <fmt/format.h>
+
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/c_abi_arguments.hpp"
+#include "api/c_abi_error.hpp"
+#include "api/last_run.hpp"
+#include "api/refuse.hpp"
+#include "jitney/backend.hpp"
+#include "jitney/error.hpp"
+#include "jitney/prewarm.hpp"
+
+namespace jitney::c_abi {
+namespace {
+
+// The scopes that this thread has pushed; those that are left end with it, the latest first.
+struct Scopes {
+    std::deque<Scope> pushed;
+    Scopes() = default;
+    Scopes(const Scopes&) = delete;
+    Scopes& operator=(const Scopes&) = delete;
+    ~Scopes() {
+        while (!pushed.empty())
+            pushed.pop_back();
+    }
+};
+
+thread_local Scopes scopes;
+
+// An operation: where its arguments can't be read, nothing ran.
+template <class Body>
+jitney_status operation(Body&& body) noexcept {
+    return guarded([&] {
+        note_nothing_ran();
+        body();
+    });
+}
+
+ops::Variant variant_of(int variant) {
+    if (variant == JITNEY_SCALAR) return ops::Variant::scalar;
+    if (variant == JITNEY_MMA) return ops::Variant::mma;
+    checks::refuse("the variant is {}; it is JITNEY_SCALAR (0) or JITNEY_MMA (1)", variant);
+}
+
+Backend backend_of(int backend) {
+    if (backend == JITNEY_JIT) return Backend::jit;
+    if (backend == JITNEY_REFERENCE) return Backend::reference;
+    checks::refuse("the backend is {}; it is JITNEY_JIT (0) or JITNEY_REFERENCE (1)", backend);
+}
+
+jitney_prewarm_status status_of(PrewarmStatus status) {
+    switch (status) {
+        case PrewarmStatus::compiled:
+            return JITNEY_PREWARM_COMPILED;
+        case PrewarmStatus::cached:
+            return JITNEY_PREWARM_CACHED;
+        case PrewarmStatus::failed:
+            break;
+    }
+    return JITNEY_PREWARM_FAILED;
+}
+
+std::vector<std::string> texts(const char* const* specs, std::size_t count) {
+    if (specs == nullptr && count > 0) {
+        checks::refuse("specs is null and count {}: point it to that many texts", count);
+    }
+    std::vector<std::string> all;
+    all.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+        all.push_back(text(specs[i], "a text of specs"));
+    return all;
+}
+
+void throw_first_failure(const std::vector<PrewarmEntry>& entries) {
+    std::size_t failed = 0;
+    const PrewarmEntry* first = nullptr;
+    for (const PrewarmEntry& entry : entries) {
+        if (entry.status != PrewarmStatus::failed) continue;
+        if (first == nullptr) first = &entry;
+        ++failed;
+    }
+    if (first == nullptr) return;
+    throw Error(ErrorCode::compile_failed,
+                failed == 1 ? first->error
+                            : fmt::format("{} (and {} more of {} failed)", first->error, failed - 1,
+                                          entries.size()));
+}
+
+void prewarm_texts(std::span<const std::string> specs, int jobs, jitney_prewarm_callback callback,
+                   void* user) {
+    PrewarmOptions options;
+    options.jobs = jobs;
+    if (callback != nullptr) {
+        options.progress = [callback, user](const PrewarmEntry& entry, std::size_t done,
+                                            std::size_t total) {
+            const jitney_prewarm_entry shown = {entry.spec.c_str(),      entry.error.c_str(),
+                                                entry.milliseconds,      entry.bytes,
+                                                status_of(entry.status), 0};
+            callback(&shown, done, total, user);
+        };
+    }
+    throw_first_failure(prewarm(specs, options));
+}
+
+}  // namespace
+}  // namespace jitney::c_abi
+
+extern "C" {
+
+using namespace jitney;
+using namespace jitney::c_abi;
+
+const char* jitney_version(void) {
+    return JITNEY_VERSION;
+}
+
+const char* jitney_last_run(void) {
+    thread_local std::string shown;
+    try {
+        shown = last_run();
+        return shown.c_str();
+    } catch (...) {  // no memory
+        return "";
+    }
+}
+
+jitney_status jitney_attention(const jitney_attention_args* args, jitney_stream stream) {
+    return operation([&] { attention(arguments(args), stream); });
+}
+
+jitney_status jitney_attn_prefill(const jitney_attention_args* args, int variant,
+                                  jitney_stream stream) {
+    return operation([&] { ops::attn_prefill(arguments(args), variant_of(variant), stream); });
+}
+
+jitney_status jitney_attn_decode(const jitney_attention_args* args, int variant,
+                                 jitney_stream stream) {
+    return operation([&] { ops::attn_decode(arguments(args), variant_of(variant), stream); });
+}
+
+jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream stream) {
+    return operation([&] { rotary_emb(arguments(args), stream); });
+}
+
+jitney_status jitney_push_backend(int backend) {
+    return guarded([&] { scopes.pushed.emplace_back(backend_of(backend)); });
+}
+
+jitney_status jitney_push_kernel(const char* kernel) {
+    return guarded([&] { scopes.pushed.emplace_back(text(kernel, "kernel")); });
+}
+
+jitney_status jitney_pop(void) {
+    return guarded([] {
+        if (scopes.pushed.empty()) {
+            checks::refuse("there is nothing to pop: this thread has pushed no backend or kernel");
+        }
+        scopes.pushed.pop_back();
+    });
+}
+
+jitney_status jitney_prewarm(const char* const* specs, size_t count, int jobs,
+                             jitney_prewarm_callback callback, void* user) {
+    return guarded([&] {
+        if (jobs < 0)
+            checks::refuse("jobs is {}; it is 0 (as many as there are cores) or more", jobs);
+        prewarm_texts(texts(specs, count), jobs, callback, user);
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,90 @@
+#include "api/c_abi_arguments.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "api/c_abi_tensor.hpp"
+#include "api/refuse.hpp"
+
+namespace jitney::c_abi {
+namespace {
+
+using checks::refuse;
+
+// No struct of arguments will ever be this large: a size that is was never set.
+constexpr std::size_t kImplausible = 4096;
+
+// The caller's struct, in the form that this library knows. An older, shorter one lacks the last
+// fields, which are then left out; a newer, longer one may not use what is unknown here. `first` is
+// the size of the first version.
+template <class Args>
+Args known_fields(const Args* given, const char* type, std::size_t first) {
+    if (given == nullptr) refuse("args is null: point it to a {}", type);
+    const std::size_t size = given->size;
+    if (size < first || size > kImplausible) {
+        refuse("args->size is {}: set it to sizeof({}), which is {} in this version", size, type,
+               sizeof(Args));
+    }
+    Args args{};
+    std::memcpy(&args, given, std::min(size, sizeof(Args)));
+    if (size > sizeof(Args)) {
+        const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+        if (std::any_of(bytes + sizeof(Args), bytes + size,
+                        [](unsigned char b) { return b != 0; })) {
+            throw Error(ErrorCode::unsupported,
+                        fmt::format("args uses fields of {} behind the {} bytes that this version "
+                                    "knows: leave them 0, or install a newer libjitney",
+                                    type, sizeof(Args)));
+        }
+    }
+    return args;
+}
+
+}  // namespace
+
+AttentionArgs arguments(const jitney_attention_args* given) {
+    const auto known =
+        known_fields(given, "jitney_attention_args",
+                     offsetof(jitney_attention_args, causal) + sizeof(given->causal));
+    AttentionArgs args;
+    args.q = required(known.q, "q");
+    args.k = required(known.k, "k");
+    args.v = required(known.v, "v");
+    args.out = required(known.out, "out");
+    args.mask = optional(known.mask, "mask");
+    args.lse = optional(known.lse, "lse");
+    args.causal = known.causal != 0;
+    if (known.scale != 0) args.scale = known.scale;
+    return args;
+}
+
+RotaryArgs arguments(const jitney_rotary_args* given) {
+    const auto known =
+        known_fields(given, "jitney_rotary_args",
+                     offsetof(jitney_rotary_args, reserved) + sizeof(given->reserved));
+    if (known.style != JITNEY_INTERLEAVED && known.style != JITNEY_HALF_SPLIT) {
+        refuse("style is {}; it is JITNEY_INTERLEAVED (0) or JITNEY_HALF_SPLIT (1)", known.style);
+    }
+    if (known.reserved != 0) {
+        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
+    }
+    RotaryArgs args;
+    args.q = required(known.q, "q");
+    args.k = optional(known.k, "k");
+    args.q_out = required(known.q_out, "q_out");
+    args.k_out = optional(known.k_out, "k_out");
+    args.cos = required(known.cos, "cos");
+    args.sin = required(known.sin, "sin");
+    args.positions = optional(known.positions, "positions");
+    args.style =
+        known.style == JITNEY_HALF_SPLIT ? RotaryStyle::half_split : RotaryStyle::interleaved;
+    return args;
+}
+
+std::string text(const char* given, const char* name) {
+    if (given == nullptr) refuse("{} is null: give a text", name);
+    return given;
+}
+
+}  // namespace jitney::c_abi

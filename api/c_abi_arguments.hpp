@@ -1,0 +1,18 @@
+// The arguments of the C ABI as those of the C++ API. They throw Error(invalid_argument).
+#pragma once
+
+#include <string>
+
+#include "jitney/attention.hpp"
+#include "jitney/jitney.h"
+#include "jitney/rotary.hpp"
+
+namespace jitney::c_abi {
+
+AttentionArgs arguments(const jitney_attention_args* given);
+RotaryArgs arguments(const jitney_rotary_args* given);
+
+// A text that the caller has to give; `name` is for the sentence where it is null.
+std::string text(const char* given, const char* name);
+
+}  // namespace jitney::c_abi

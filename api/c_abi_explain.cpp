@@ -1,0 +1,73 @@
+// The policy's answer as JSON, in the form that `jitney explain --json` prints.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <string_view>
+
+#include "api/c_abi_arguments.hpp"
+#include "api/c_abi_error.hpp"
+#include "api/refuse.hpp"
+#include "jitney/explain.hpp"
+
+namespace jitney::c_abi {
+namespace {
+
+std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            result += '\\';
+            result += c;
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+            result += c;
+        }
+    }
+    return result + '"';
+}
+
+std::string json_of(const Explanation& explanation) {
+    std::string candidates;
+    for (const ExplainedCandidate& each : explanation.candidates) {
+        if (!candidates.empty()) candidates += ',';
+        candidates += fmt::format(R"({{"kernel":{},"accepted":{},"reason":{}}})",
+                                  quoted(each.kernel), each.accepted, quoted(each.reason));
+    }
+    return fmt::format(
+        R"({{"arch":{},"chosen":{},"grid":[{}],"block":[{}],"shared_bytes":{},"splits":{},)"
+        R"("workspace_bytes":{},"candidates":[{}]}})",
+        quoted(explanation.arch),
+        explanation.chosen.empty() ? std::string("null") : quoted(explanation.chosen),
+        fmt::join(explanation.grid, ","), fmt::join(explanation.block, ","),
+        explanation.shared_bytes, explanation.splits, explanation.workspace_bytes, candidates);
+}
+
+template <class Args>
+jitney_status explain_call(const Args* args, const char* arch, const char** json) noexcept {
+    return guarded([&] {
+        if (json == nullptr) checks::refuse("json is null: point it to where the text shall go");
+        *json = nullptr;
+        thread_local std::string shown;
+        shown = json_of(explain(arguments(args), arch != nullptr ? arch : ""));
+        *json = shown.c_str();
+    });
+}
+
+}  // namespace
+}  // namespace jitney::c_abi
+
+extern "C" {
+
+jitney_status jitney_explain_attention(const jitney_attention_args* args, const char* arch,
+                                       const char** json) {
+    return jitney::c_abi::explain_call(args, arch, json);
+}
+
+jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* arch,
+                                    const char** json) {
+    return jitney::c_abi::explain_call(args, arch, json);
+}
+
+}  // extern "C"

@@ -1,0 +1,164 @@
+/* Jitney from C, and from whatever can call C. Plain C11; the calls mean what those of the C++
+   headers mean, and docs/c_abi.md says what is particular to C.
+
+   Tensors are DLPack's DLTensor, in host memory (kDLCPU) or on a GPU (kDLCUDA): bf16, fp16, fp32,
+   int32, int64, bool, with one lane; strides in elements, or NULL where the tensor is row-major
+   without gaps. They are read during the call alone. Where an earlier include brought a copy of
+   DLPack's header, that one counts.
+
+   Every call that returns a jitney_status is 0 where it succeeded; otherwise jitney_last_error()
+   has one sentence that says what was wrong and what to do. Strings that are returned belong to the
+   library. They are the thread's own, and stay valid until the same function, or for the errors any
+   function, is called on that thread again. */
+#ifndef JITNEY_JITNEY_H
+#define JITNEY_JITNEY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef DLPACK_DLPACK_H_
+#include <dlpack/dlpack.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Values never change; later versions append. */
+typedef enum jitney_status {
+    JITNEY_SUCCESS = 0,
+    JITNEY_INVALID_ARGUMENT = 1, /* a shape, stride, dtype, pointer or text that can't be meant */
+    JITNEY_UNSUPPORTED = 2,      /* well-formed, but no kernel (or not the forced one) can do it */
+    JITNEY_NO_DEVICE = 3,        /* no driver, no GPU, or not the GPU the tensors live on */
+    JITNEY_NO_COMPILER = 4,      /* something has to be compiled, and NVRTC can't be opened */
+    JITNEY_COMPILE_FAILED = 5,   /* NVRTC refused: jitney_last_compile_log() */
+    JITNEY_NOT_CACHED = 6,       /* JITNEY_JIT=off, and the specialization is in no cache layer */
+    JITNEY_DRIVER = 7,           /* the CUDA driver returned an error */
+    JITNEY_CAPTURE = 8,          /* a load or a compile would be needed during a graph capture */
+    JITNEY_OUT_OF_MEMORY = 9,    /* no device memory for a workspace, or no host memory */
+    JITNEY_IO = 10,              /* a file could not be read or written */
+    JITNEY_INTERNAL = 11         /* a broken invariant of this library: please report it */
+} jitney_status;
+
+/* Codes of DLDataType that DLPack's header has from version 1.1 on. A bool is a byte of 0 or 1,
+   with the code of bool or as kDLUInt of 8 bits. */
+enum { JITNEY_DL_BOOL = 6, JITNEY_DL_FLOAT8_E4M3FN = 10, JITNEY_DL_FLOAT8_E5M2 = 12 };
+
+/* The driver's stream: a CUstream, or a cudaStream_t; NULL is the default stream. */
+typedef struct CUstream_st* jitney_stream;
+
+/* "0.1.0" */
+const char* jitney_version(void);
+
+/* What was wrong with this thread's last call that returns a status; "" where it succeeded. */
+const char* jitney_last_error(void);
+/* The compiler's log of that call where it returned JITNEY_COMPILE_FAILED; "" otherwise. */
+const char* jitney_last_compile_log(void);
+/* What this thread's last operation ran: a specialization's text, "reference" for the reference
+   backend, or "" where nothing had to be computed or the call failed. */
+const char* jitney_last_run(void);
+
+/* Attention. The fields are those of jitney::AttentionArgs; one that is NULL or 0 is left out. A
+   later version appends fields: `size` says which of them the caller knows. */
+typedef struct jitney_attention_args {
+    size_t size;         /* sizeof(jitney_attention_args) */
+    const DLTensor* q;   /* [batch, q_len, q_heads, head_dim]: bf16, fp16 or fp32 */
+    const DLTensor* k;   /* [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads */
+    const DLTensor* v;   /* [batch, kv_len, kv_heads, head_dim] */
+    const DLTensor* out; /* [batch, q_len, q_heads, head_dim] */
+    /* bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
+       [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all. */
+    const DLTensor* mask;
+    const DLTensor* lse; /* fp32 [batch, q_heads, q_len]: receives the natural-log LSE */
+    float scale;         /* positive; 0: 1 / sqrt(head_dim) */
+    int32_t causal;      /* query i sees the keys j <= i + (kv_len - q_len) */
+} jitney_attention_args;
+
+/* Runs attention: picks decode or prefill, the variant and the backend. Asynchronous on `stream`
+   for GPU tensors; can be captured in a graph once a call has loaded its kernel. */
+jitney_status jitney_attention(const jitney_attention_args* args, jitney_stream stream);
+
+typedef enum jitney_variant { JITNEY_SCALAR = 0, JITNEY_MMA = 1 } jitney_variant;
+
+/* Run this very kernel: they fail, with the reason, where it can't run the problem. `variant` is a
+   jitney_variant. */
+jitney_status jitney_attn_prefill(const jitney_attention_args* args, int variant,
+                                  jitney_stream stream);
+jitney_status jitney_attn_decode(const jitney_attention_args* args, int variant,
+                                 jitney_stream stream);
+
+typedef enum jitney_rotary_style {
+    JITNEY_INTERLEAVED = 0, /* pairs (2i, 2i + 1) */
+    JITNEY_HALF_SPLIT = 1   /* pairs (i, i + rotary_dim / 2) */
+} jitney_rotary_style;
+
+/* Rotary position embedding. The fields are those of jitney::RotaryArgs; k and k_out (together) and
+   positions may be NULL. */
+typedef struct jitney_rotary_args {
+    size_t size;           /* sizeof(jitney_rotary_args) */
+    const DLTensor* q;     /* [batch, length, heads, head_dim]: bf16, fp16 or fp32 */
+    const DLTensor* k;     /* [batch, length, kv_heads, head_dim] */
+    const DLTensor* q_out; /* q's shape; q itself (in place), or memory apart from it */
+    const DLTensor* k_out;
+    const DLTensor* cos;       /* fp32 [positions, rotary_dim / 2] */
+    const DLTensor* sin;       /* the same shape and strides */
+    const DLTensor* positions; /* int32 or int64, [batch, length] or [length] */
+    int32_t style;             /* a jitney_rotary_style */
+    int32_t reserved;          /* 0 */
+} jitney_rotary_args;
+
+jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream stream);
+
+/* Which kernel a call would run, and why not the others, as the JSON that `jitney explain --json`
+   prints. Pointers of the tensors' data may be NULL. `arch` ("sm_90a") may be NULL: then it is the
+   GPU that the tensors name. *json is NULL where the call fails. */
+jitney_status jitney_explain_attention(const jitney_attention_args* args, const char* arch,
+                                       const char** json);
+jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* arch,
+                                    const char** json);
+
+typedef enum jitney_backend { JITNEY_JIT = 0, JITNEY_REFERENCE = 1 } jitney_backend;
+
+/* From here to the jitney_pop() that belongs to it, the calls of this thread use this
+   jitney_backend, or this kernel ("attn_decode_mma"), and fail where they can't. They nest, and pop
+   the latest. */
+jitney_status jitney_push_backend(int backend);
+jitney_status jitney_push_kernel(const char* kernel);
+jitney_status jitney_pop(void);
+
+typedef enum jitney_prewarm_status {
+    JITNEY_PREWARM_COMPILED = 0,
+    JITNEY_PREWARM_CACHED = 1,
+    JITNEY_PREWARM_FAILED = 2
+} jitney_prewarm_status;
+
+/* One specialization that is done with; valid during the callback alone. */
+typedef struct jitney_prewarm_entry {
+    const char* spec;  /* attn_prefill_mma<head_dim=128,...>@sm_90a */
+    const char* error; /* one sentence where it failed, else "" */
+    double milliseconds;
+    uint64_t bytes; /* of the machine code */
+    jitney_prewarm_status status;
+    int32_t reserved;
+} jitney_prewarm_entry;
+
+/* Called after each entry, on some thread, one call at a time, with how many are done of how many.
+   It must return: no longjmp, no exception. */
+typedef void (*jitney_prewarm_callback)(const jitney_prewarm_entry* entry, size_t done,
+                                        size_t total, void* user);
+
+/* Compiles each of the `count` specializations into the cache unless it is there; needs NVRTC, and
+   no GPU. `jobs` compiles at a time, 0: as many as there are cores. `callback` may be NULL. One
+   that fails does not stop the others; JITNEY_COMPILE_FAILED then, and the sentence is that of the
+   first. A text that is no specialization is JITNEY_INVALID_ARGUMENT, before anything is compiled.
+   */
+jitney_status jitney_prewarm(const char* const* specs, size_t count, int jobs,
+                             jitney_prewarm_callback callback, void* user);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* What main() runs. */
+#ifndef TESTS_C_ABI_SUITES_H
+#define TESTS_C_ABI_SUITES_H
+
+void attention_tests(void);
+void error_tests(void);
+void explain_tests(void);
+void gpu_tests(void);
+void without_gpu_tests(void);
+/* Those of the compiler take a directory that is theirs. */
+void prewarm_tests(const char* directory);
+void compile_tests(const char* directory);
+void rotary_tests(void);
+void scope_tests(void);
+void tensor_tests(void);
+
+#endif
