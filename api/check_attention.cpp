@@ -56,13 +56,14 @@ void check_mask(const Named& named, const policy::AttentionProblem& problem) {
         refuse("the last size of mask is {}; it must be kv_len, which is {}: mask is {}",
                mask.shape[static_cast<std::size_t>(last)], problem.kv_len, named.dims);
     }
-    check_innermost_stride(named);
+    check_strides(named);
 }
 
 void check_lse(const Named& named, const policy::AttentionProblem& problem) {
     check_dtype(named, DType::fp32);
     check_sizes(named, 3);
     check_shape(named, {problem.batch, problem.q_heads, problem.q_len});
+    check_reach(named);
     check_no_overlap(named, 3, 1);
 }
 
@@ -86,7 +87,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     }
     for (const Named* tensor : {&q, &k, &v, &out}) {
         check_sizes(*tensor, 4);
-        check_innermost_stride(*tensor);
+        check_strides(*tensor);
         if (data == Data::present) check_pointer(*tensor);
     }
     const auto& rows = args.q.shape;
@@ -110,6 +111,8 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
         is_aligned(args.q) && is_aligned(args.k) && is_aligned(args.v) && is_aligned(args.out);
     check_limits(problem);
     check_no_overlap(out, 3, rows[3]);
+    for (const Named* input : {&q, &k, &v})
+        check_apart(out, *input);
 
     if (args.mask) {
         const Named mask{"mask", *args.mask,
@@ -124,6 +127,8 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
         check_same_device(q, lse);
         check_lse(lse, problem);
         if (data == Data::present) check_pointer(lse);
+        for (const Named* other : {&q, &k, &v, &out})
+            check_apart(lse, *other);
     }
     if (args.scale) check_scale(*args.scale);
     return problem;

@@ -16,12 +16,21 @@ void check_pair(const Named& q, const Named& x, const Named& out, Data data) {
         check_same_dtype(q, *tensor);
         check_same_device(q, *tensor);
         check_sizes(*tensor, 4);
-        check_innermost_stride(*tensor);
+        check_strides(*tensor);
         if (data == Data::present) check_pointer(*tensor);
     }
     const auto& shape = x.tensor.shape;
     check_shape(out, {shape[0], shape[1], shape[2], shape[3]});
     check_no_overlap(out, 3, shape[3]);
+    if (x.tensor.data != out.tensor.data || x.tensor.data == nullptr || is_empty(x.tensor)) return;
+    for (std::size_t i = 0; i < 3; ++i) {
+        if (shape[i] > 1 && x.tensor.strides[i] != out.tensor.strides[i]) {
+            refuse(
+                "{} begins where {} does, and the strides of their dimension {} are {} and {}: "
+                "make them equal, to rotate in place, or give {} memory of its own",
+                out.name, x.name, i, out.tensor.strides[i], x.tensor.strides[i], out.name);
+        }
+    }
 }
 
 void check_tables(const Named& q, const Named& cos, const Named& sin, Data data) {
@@ -29,7 +38,7 @@ void check_tables(const Named& q, const Named& cos, const Named& sin, Data data)
         check_dtype(*table, DType::fp32);
         check_same_device(q, *table);
         check_sizes(*table, 2);
-        check_innermost_stride(*table);
+        check_strides(*table);
         if (data == Data::present) check_pointer(*table);
     }
     check_shape(sin, {cos.tensor.shape[0], cos.tensor.shape[1]});
@@ -48,6 +57,11 @@ void check_tables(const Named& q, const Named& cos, const Named& sin, Data data)
     }
 }
 
+void check_style(RotaryStyle style) {
+    if (style == RotaryStyle::interleaved || style == RotaryStyle::half_split) return;
+    refuse("style is {}; it must be interleaved, 0, or half_split, 1", static_cast<int>(style));
+}
+
 void check_positions(const Named& q, const Named& positions, Data data) {
     const Tensor& tensor = positions.tensor;
     if (tensor.dtype != DType::int32 && tensor.dtype != DType::int64) {
@@ -55,6 +69,7 @@ void check_positions(const Named& q, const Named& positions, Data data) {
     }
     check_same_device(q, positions);
     if (tensor.ndim != 1) check_sizes(positions, 2);
+    check_reach(positions);
     const std::int64_t length = q.tensor.shape[1];
     if (tensor.ndim == 1) {
         check_shape(positions, {length});
@@ -83,8 +98,10 @@ bool is_in_place(const RotaryArgs& args) noexcept {
 
 policy::RotaryProblem check(const RotaryArgs& args, Data data) {
     const Named q{"q", args.q, kDims};
+    const Named q_out{"q_out", args.q_out, kDims};
     check_floating(q);
-    check_pair(q, q, {"q_out", args.q_out, kDims}, data);
+    check_pair(q, q, q_out, data);
+    check_style(args.style);
     if (args.k.has_value() != args.k_out.has_value()) {
         refuse("{} was given without {}; give both or neither", args.k ? "k" : "k_out",
                args.k ? "k_out" : "k");
@@ -93,13 +110,17 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
     std::int64_t heads = shape[2];
     if (args.k) {
         const Named k{"k", *args.k, kDims};
-        check_pair(q, k, {"k_out", *args.k_out, kDims}, data);
+        const Named k_out{"k_out", *args.k_out, kDims};
+        check_pair(q, k, k_out, data);
+        check_apart(k_out, q_out);
+        check_apart(k_out, q);
+        check_apart(q_out, k);
         check_shape(k, {shape[0], shape[1], args.k->shape[2], shape[3]});
         heads += args.k->shape[2];
     }
     check_tables(q, {"cos", args.cos, kTableDims}, {"sin", args.sin, kTableDims}, data);
     if (args.positions) {
-        check_positions(q, {"positions", *args.positions, "[batch, length]"}, data);
+        check_positions(q, {"positions", *args.positions, "[length] or [batch, length]"}, data);
     } else if (shape[1] > args.cos.shape[0]) {
         refuse("q has {} rows and cos only {}: make the tables longer, or give positions", shape[1],
                args.cos.shape[0]);

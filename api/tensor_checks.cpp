@@ -85,7 +85,8 @@ void check_broadcast(const Named& named, int dim, std::int64_t size) {
            shape_text(named.tensor), dim, has, size, named.dims);
 }
 
-void check_innermost_stride(const Named& named) {
+void check_strides(const Named& named) {
+    check_reach(named);
     const Tensor& tensor = named.tensor;
     const std::size_t last = index(tensor.ndim - 1);
     if (tensor.strides[last] == 1 || tensor.shape[last] <= 1) return;
@@ -93,6 +94,25 @@ void check_innermost_stride(const Named& named) {
         "{} has the strides {}; the innermost must be 1, so copy the tensor into a layout whose "
         "last dimension is contiguous",
         named.name, strides_text(tensor));
+}
+
+void check_reach(const Named& named) {
+    // Offsets are 64-bit numbers of elements, and addresses of memory have at most 57 bits.
+    constexpr std::int64_t limit = std::int64_t{1} << 57;
+    const Tensor& tensor = named.tensor;
+    for (int i = 0; i < tensor.ndim; ++i) {
+        const std::int64_t steps = tensor.shape[index(i)] - 1;
+        std::int64_t reach = 0;
+        if (steps <= 0 || (!__builtin_mul_overflow(tensor.strides[index(i)], steps, &reach) &&
+                           reach < limit && reach > -limit)) {
+            continue;
+        }
+        if (is_empty(tensor)) return;
+        refuse(
+            "{} has the shape {} and the strides {}, whose stride {} leads out of all memory: "
+            "give strides in elements",
+            named.name, shape_text(tensor), strides_text(tensor), tensor.strides[index(i)]);
+    }
 }
 
 void check_pointer(const Named& named) {
@@ -134,6 +154,13 @@ void check_no_overlap(const Named& named, int outer_dims, std::int64_t width) {
             "{} must be at least {}",
             named.name, shape_text(tensor), strides_text(tensor), i, width);
     }
+}
+
+void check_apart(const Named& written, const Named& other) {
+    if (written.tensor.data != other.tensor.data || written.tensor.data == nullptr) return;
+    if (is_empty(written.tensor) || is_empty(other.tensor)) return;
+    refuse("{} begins where {} does, at {}, and may not overlap it: give it memory of its own",
+           written.name, other.name, fmt::ptr(written.tensor.data));
 }
 
 bool is_aligned(const Tensor& tensor) noexcept {

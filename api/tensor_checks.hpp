@@ -41,13 +41,20 @@ void check_sizes(const Named& named, int ndim);
 void check_shape(const Named& named, std::initializer_list<std::int64_t> shape);
 // Dimension `dim` has `size`, or 1 and is broadcast.
 void check_broadcast(const Named& named, int dim, std::int64_t size);
-void check_innermost_stride(const Named& named);
+// The innermost is 1, and no element lies further away than memory reaches.
+void check_strides(const Named& named);
+// The second half of that, for tensors whose innermost stride is free.
+void check_reach(const Named& named);
 // Not null where there is something in the tensor, and a multiple of the element's size.
 void check_pointer(const Named& named);
 void check_same_device(const Named& first, const Named& other);
 // No two elements are known to share memory: none of the outer strides is smaller than `width`
 // elements, which is what the dimensions within take.
 void check_no_overlap(const Named& named, int outer_dims, std::int64_t width);
+
+// What is written does not begin where another tensor of the call does: the cheap part of the
+// promise that they do not overlap.
+void check_apart(const Named& written, const Named& other);
 
 // Pointer and strides, the innermost aside, are multiples of 16 bytes.
 bool is_aligned(const Tensor& tensor) noexcept;

@@ -131,6 +131,22 @@ std::vector<Bad> bad_calls() {
         {"positions is null", [](auto& a) { a.positions->data = nullptr; }, {"positions", "null"}},
         {"innermost stride of q", [](auto& a) { a.q.strides[3] = 2; }, {"q", "innermost"}},
         {"innermost stride of cos", [](auto& a) { a.cos.strides[1] = 2; }, {"cos", "innermost"}},
+        {"q_out on q in another layout",
+         [](auto& a) {
+             a.q_out.data = a.q.data;
+             a.q_out.strides[0] *= 2;
+         },
+         {"q_out begins where q does", "dimension 0"}},
+        {"k_out on q_out",
+         [](auto& a) { a.k_out->data = a.q_out.data; },
+         {"k_out begins where q_out does"}},
+        {"q_out on k", [](auto& a) { a.q_out.data = a.k->data; }, {"q_out begins where k does"}},
+        {"a stride out of memory",
+         [](auto& a) { a.q.strides[1] = std::int64_t{1} << 60; },
+         {"q", "stride 1152921504606846976", "memory"}},
+        {"no style",
+         [](auto& a) { a.style = static_cast<RotaryStyle>(9); },
+         {"style is 9", "half_split"}},
         {"q_out on one row", [](auto& a) { a.q_out.strides[1] = 0; }, {"q_out", "overlap"}},
         {"k_out on one head", [](auto& a) { a.k_out->strides[2] = 0; }, {"k_out", "overlap"}},
         {"sin on another device",
