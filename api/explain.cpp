@@ -19,6 +19,9 @@ policy::DeviceFacts facts_for(std::string_view arch, const Device& device) {
                 ErrorCode::invalid_argument,
                 fmt::format("'{}' is not an arch: give one such as sm_80, sm_89 or sm_90a", arch));
         }
+        if (const std::string why = policy::why_not_looked_up(*parsed); !why.empty()) {
+            throw Error(ErrorCode::invalid_argument, why);
+        }
         return policy::typical_facts(*parsed);
     }
     if (device.type == DeviceType::cpu || !runtime::driver_available()) {

@@ -93,7 +93,7 @@ std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
     std::vector<policy::Spec> parsed;
     parsed.reserve(specs.size());
     for (const std::string& text : specs)
-        parsed.push_back(policy::parse_spec(text));
+        parsed.push_back(policy::parse_spec_of_gpu(text));
     return Prewarm(std::move(parsed), options).run();
 }
 

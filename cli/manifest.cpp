@@ -40,7 +40,7 @@ std::vector<std::string> read_manifest(const std::string& path) {
         ++number;
         if (line.empty()) continue;
         try {
-            specs.push_back(policy::text_of(policy::parse_spec(line)));
+            specs.push_back(policy::text_of(policy::parse_spec_of_gpu(line)));
         } catch (const Error& error) {
             throw Error(error.code(), fmt::format("{}:{}: {}", path, number, error.what()));
         }

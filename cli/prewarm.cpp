@@ -31,7 +31,7 @@ struct Options {
 std::vector<std::string> specializations(const Options& options) {
     std::vector<std::string> all;
     for (const std::string& text : options.specs)
-        all.push_back(policy::text_of(policy::parse_spec(text)));
+        all.push_back(policy::text_of(policy::parse_spec_of_gpu(text)));
     for (const std::string& path : options.manifests) {
         for (std::string& text : read_manifest(path))
             all.push_back(std::move(text));

@@ -28,4 +28,12 @@ std::optional<Arch> parse_arch(std::string_view text) noexcept {
     return arch;
 }
 
+std::string why_not_looked_up(const Arch& arch) {
+    const Arch asked = arch_of_capability(arch.number / 10, arch.number % 10);
+    if (arch == asked) return {};
+    return "no GPU looks for kernels of " + arch.text() + ", give " + asked.text() +
+           ", which GPUs of compute capability " + std::to_string(arch.number / 10) + "." +
+           std::to_string(arch.number % 10) + " take";
+}
+
 }  // namespace jitney::policy

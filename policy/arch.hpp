@@ -27,4 +27,8 @@ constexpr Arch arch_of_capability(int major, int minor) noexcept {
     return {static_cast<std::uint16_t>(number), number == 90 ? 'a' : char{0}};
 }
 
+// Why no GPU looks for kernels under this name of its arch, and which to give instead; empty where
+// GPUs do. What is compiled for sm_90 would never be used.
+std::string why_not_looked_up(const Arch& arch);
+
 }  // namespace jitney::policy

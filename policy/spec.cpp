@@ -196,6 +196,15 @@ Spec parse_spec(std::string_view text) {
     return spec;
 }
 
+Spec parse_spec_of_gpu(std::string_view text) {
+    const Spec spec = parse_spec(text);
+    if (const std::string why = why_not_looked_up(spec.arch()); !why.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("'{}' would never be used: {}", text, why));
+    }
+    return spec;
+}
+
 std::string text_of(const Spec& spec) {
     const KernelInfo& kernel = info(spec.kernel);
     std::string list;

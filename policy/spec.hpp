@@ -29,6 +29,8 @@ static_assert(sizeof(Spec) == 32);
 
 // Throws Error (invalid_argument) that says what is wrong with the text, and what would be right.
 Spec parse_spec(std::string_view text);
+// For what is to be compiled ahead: no GPU would look for what has another name of its arch.
+Spec parse_spec_of_gpu(std::string_view text);
 std::string text_of(const Spec& spec);
 
 // The value of a constant of the spec's kernel, by name ("tile_m" and "tile_n" for a tile).

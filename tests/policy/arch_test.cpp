@@ -39,6 +39,16 @@ TEST_CASE("a GPU is compiled for under its own name") {
     CHECK(arch_of_capability(12, 1).text() == "sm_121");
 }
 
+TEST_CASE("a name under which no GPU looks is told from one that is used") {
+    for (const Arch arch : {Arch{75, 0}, Arch{80, 0}, Arch{90, 'a'}, Arch{100, 0}, Arch{121, 0}})
+        CHECK(why_not_looked_up(arch) == "");
+    CHECK(why_not_looked_up({90, 0}) ==
+          "no GPU looks for kernels of sm_90, give sm_90a, which GPUs of compute capability 9.0 "
+          "take");
+    CHECK(why_not_looked_up({103, 'f'}).find("give sm_103,") != std::string::npos);
+    CHECK(why_not_looked_up({120, 'a'}).find("give sm_120,") != std::string::npos);
+}
+
 TEST_CASE("the facts of every arch can be divided by") {
     for (int number = 10; number < 1000; ++number) {
         const Arch arch{static_cast<std::uint16_t>(number), 0};

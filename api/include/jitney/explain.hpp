@@ -32,9 +32,9 @@ struct Explanation {
 
 // The arguments are those of the call, and checked as there, but their pointers may be null: then
 // they count as aligned. `arch` ("sm_80", "sm_90a") stands for a common GPU of that architecture,
-// on any machine; where it is empty, it is the GPU that the tensors name. A Scope or JITNEY_FORCE
-// that names a kernel counts. Throws Error for arguments or an arch that can't be meant, and where
-// there is no such GPU.
+// on any machine (Hopper is sm_90a); where it is empty, it is the GPU that the tensors name. A
+// Scope or JITNEY_FORCE that names a kernel counts. Throws Error for arguments or an arch that
+// can't be meant, and where there is no such GPU.
 JITNEY_API Explanation explain(const AttentionArgs& args, std::string_view arch = {});
 JITNEY_API Explanation explain(const RotaryArgs& args, std::string_view arch = {});
 

@@ -76,6 +76,10 @@ class Explain(support.CommandTest):
         for arch in ("sm_foo", "80", "sm_", "sm_90b", "compute_80", "sm_99999"):
             self.fail_with(2, [arch], "explain", "attention", *ATTENTION, "--arch", arch)
 
+    def test_names_of_architectures_that_no_gpu_uses(self):
+        for arch, used in (("sm_90", "sm_90a"), ("sm_120a", "sm_120"), ("sm_100f", "sm_100")):
+            self.fail_with(2, [arch, used], "explain", "attention", *ATTENTION, "--arch", arch)
+
     def test_no_gpu_and_no_arch(self):
         self.fail_with(1, ["GPU", "sm_90a"], "explain", "attention", *ATTENTION, gpu=False)
         self.fail_with(1, ["GPU"], "explain", "rotary", "--q", "1,2,3,4", gpu=False)
