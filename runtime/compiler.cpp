@@ -6,10 +6,13 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "jitney/error.hpp"
+#include "runtime/log.hpp"
 #include "runtime/nvrtc.hpp"
 #include "runtime/sources.hpp"
 
@@ -42,6 +45,18 @@ struct Target {
     cache::PayloadKind kind = cache::PayloadKind::cubin;
 };
 
+// Once for an arch: a GPU that is newer than NVRTC, or a name that was mistyped for prewarm.
+void warn_of_ptx(const Nvrtc& compiler, const std::string& arch, int known) {
+    static std::mutex mutex;
+    static std::set<std::string> said;
+    const std::lock_guard lock(mutex);
+    if (!said.insert(arch).second) return;
+    log::warn(
+        fmt::format("NVRTC {}.{} does not know {}: kernels for it are PTX of compute_{}, which "
+                    "the driver compiles when it loads them; a newer NVRTC makes machine code",
+                    compiler.version.major, compiler.version.minor, arch, known));
+}
+
 Target choose_target(const Nvrtc& compiler, const KernelSource& source) {
     const std::optional<int> number = arch_number(source.arch);
     if (!number) {
@@ -63,6 +78,7 @@ Target choose_target(const Nvrtc& compiler, const KernelSource& source) {
                         source.specialization, source.arch, known.front(), compiler.version.major,
                         compiler.version.minor));
     }
+    warn_of_ptx(compiler, source.arch, *(above - 1));
     return {fmt::format("--gpu-architecture=compute_{}", *(above - 1)), cache::PayloadKind::ptx};
 }
 

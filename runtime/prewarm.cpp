@@ -11,10 +11,27 @@
 namespace jitney::runtime {
 namespace {
 
+// Before the compile, whose work would be lost.
+void require_keeping(const KernelSource& source) {
+    const cache::Options& options = disk_cache().options();
+    if (options.private_root.empty()) {
+        throw Error(ErrorCode::io,
+                    source.specialization +
+                        " is not in the cache, and there is no directory to keep it in: let "
+                        "JITNEY_CACHE_DIR begin with one that can be written");
+    }
+    if (options.max_bytes == 0) {
+        throw Error(ErrorCode::io, source.specialization +
+                                       " is not in the cache, and JITNEY_CACHE_MAX_BYTES=0 keeps "
+                                       "nothing in it: raise that, or unset it");
+    }
+}
+
 void fill_cache(const KernelSource& source, PrewarmResult& result) {
     const cache::Key key = key_of(source);
     const std::string preferred = preferred_compiler();
     const cache::Outcome outcome = disk_cache().get_or_compute(key, preferred, [&source, &result] {
+        require_keeping(source);
         CompiledKernel compiled = compile(source);
         result.log = std::move(compiled.log);
         return std::move(compiled.entry);
@@ -26,7 +43,7 @@ void fill_cache(const KernelSource& source, PrewarmResult& result) {
         result.status = PrewarmStatus::compiled;
     } else {
         result.error = source.specialization + " was compiled, and could not be kept in " +
-                       disk_cache_places() + ": see the warning, or jitney doctor";
+                       disk_cache().options().private_root + ": see the warning, or jitney doctor";
     }
 }
 

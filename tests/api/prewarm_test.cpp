@@ -74,6 +74,10 @@ TEST_CASE("a text that is no specialization stops all before anything is compile
         check_sentence(error.what());
     }
     CHECK(prewarm({}).empty());
+    // Hopper's kernels are looked up as sm_90a.
+    const std::vector<std::string> unused = {
+        "rotary_emb<format=bf16,style=interleaved,pairs=4>@sm_90"};
+    CHECK_THROWS_WITH_AS(prewarm(unused), doctest::Contains("give sm_90a"), Error);
 }
 
 TEST_CASE("scenario: prewarm fails" * doctest::skip()) {
@@ -96,6 +100,19 @@ TEST_CASE("failures are entries, each with its sentence") {
         run(scenario, fakes(cache / "cache", {{"FAKE_NVRTC_FAIL_WHILE", cache / "fail"}}));
     REQUIRE_PASSED(refused);
     CHECK(refused.count("rotary_emb<format=bf16") > 0);
+}
+
+TEST_CASE("what can't be kept is not compiled, and the sentence says why") {
+    const TemporaryDirectory cache;
+    const std::string scenario = "scenario: prewarm fails";
+    const Ended capped =
+        run(scenario, {{"JITNEY_CACHE_DIR", cache / "cache"}, {"JITNEY_CACHE_MAX_BYTES", "0"}});
+    REQUIRE_PASSED(capped);
+    CHECK(capped.count("JITNEY_CACHE_MAX_BYTES=0") == 2);
+    const Ended layers =
+        run(scenario, {{"JITNEY_CACHE_DIR", std::string(":").append(cache / "layer")}});
+    REQUIRE_PASSED(layers);
+    CHECK(layers.count("let JITNEY_CACHE_DIR begin") == 2);
 }
 
 TEST_CASE("scenario: progress throws" * doctest::skip()) {
