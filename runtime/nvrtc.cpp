@@ -15,6 +15,7 @@
 
 #include "jitney/error.hpp"
 #include "runtime/dynamic_library.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/log.hpp"
 
 namespace jitney::runtime {
@@ -111,8 +112,13 @@ const Nvrtc* open_nvrtc() {
     const auto start = std::chrono::steady_clock::now();
     OpenedLibrary opened = open_library(kSearch);
     if (!opened.library) {
+        // Where the variable names it, the error says already what to set it to.
+        const bool named = environment(kSearch.variable).has_value();
         throw Error(ErrorCode::no_compiler,
-                    fmt::format("NVRTC can't be opened: {}; {}", opened.error, kMend));
+                    fmt::format("NVRTC can't be opened: {}{}", opened.error,
+                                named ? std::string(", or fill the cache ahead with jitney prewarm "
+                                                    "where NVRTC is installed")
+                                      : fmt::format("; {}", kMend)));
     }
     auto table = std::make_unique<Nvrtc>();
     table->path = opened.found.path;
