@@ -4,6 +4,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
+#include "policy/kernels.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/environment.hpp"
@@ -13,9 +14,16 @@ namespace jitney::cli {
 void BackendOptions::add_to(CLI::App& command) {
     add_word(command, "--backend", backend, {"jit", "reference"},
              "Where to compute (jit where there is a GPU, else reference)");
-    command.add_option("--force", force, "Run this kernel or fail: attn_prefill_mma, ...")
-        ->type_name("KERNEL");
+    add_force(command, force, "Run this kernel or fail");
     add_integer(command, "--device", device, 0, 63, "The GPU, numbered from 0 (0)");
+}
+
+void add_force(CLI::App& command, std::string& force, const std::string& description) {
+    std::vector<std::string> names;
+    for (const policy::KernelInfo& kernel : policy::kernels()) {
+        if (kernel.source.starts_with(command.get_name() + '/')) names.emplace_back(kernel.name);
+    }
+    add_word(command, "--force", force, std::move(names), description)->type_name("KERNEL");
 }
 
 BackendChoice choose_backend(const BackendOptions& options) {

@@ -21,6 +21,9 @@ struct BackendOptions {
     void add_to(CLI::App& command);
 };
 
+// --force: a kernel of the operation that the command is called after.
+void add_force(CLI::App& command, std::string& force, const std::string& description);
+
 struct BackendChoice {
     std::optional<int> gpu;        // no value: the reference backend, on the host
     std::unique_ptr<Scope> scope;  // in force until the choice goes

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/backend_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
 #include "cli/output.hpp"
@@ -99,9 +100,9 @@ void add_explain(CLI::App& root, Request& request) {
     CLI::App& group = add_group(root, request, "explain",
                                 "Say which specialization a problem gets, and why not the others");
     const auto attention = std::make_shared<Options<AttentionProblem>>();
-    add_operation(group, request, "attention", "Dense attention, of the shapes given", attention)
-        .add_option("--force", attention->force, "As where this kernel is asked for by name")
-        ->type_name("KERNEL");
+    add_force(add_operation(group, request, "attention", "Dense attention, of the shapes given",
+                            attention),
+              attention->force, "As where this kernel is asked for by name");
     add_operation(group, request, "rotary", "Rotary position embedding, of the shapes given",
                   std::make_shared<Options<RotaryProblem>>());
 }

@@ -186,7 +186,8 @@ class RunAttention(support.CommandTest):
             (["--expect", EXPECTED, "--tolerance", "-1"], ["--tolerance", "-1"]),
             (["--backend", "cuda"], ["--backend", "jit, reference"]),
             (["--device", "-1"], ["--device"]),
-            (["--force", "attn_flash"], ["attn_flash"]),
+            (["--force", "attn_flash"], ["attn_flash", "attn_prefill_mma"]),
+            (["--force", "rotary_emb"], ["rotary_emb", "attn_prefill_mma"]),
             (["--force", "attn_prefill_mma", "--backend", "reference"], ["--force"]),
         ):
             with self.subTest(flags=flags):
