@@ -20,11 +20,18 @@ cache::Options options() {
     return cache::Options::from_environment(print_warning);
 }
 
-// For what works on the private directory: that it is refused is an error then, not a warning.
-cache::Options options_of_writer() {
+// For what is no good without its directories: that one is refused is an error then, no warning.
+cache::Options quiet_options() {
     cache::Options quiet = options();
     quiet.warn = {};
     return quiet;
+}
+
+std::string refused(const cache::LayerState& state) {
+    return fmt::format(
+        "the cache directory {} is not used: it {}; mend that, or set JITNEY_CACHE_DIR to a "
+        "directory of your own",
+        state.root, state.refusal);
 }
 
 void require_usable(cache::Store& store) {
@@ -32,12 +39,17 @@ void require_usable(cache::Store& store) {
         throw Error(ErrorCode::io, "there is no cache directory: set JITNEY_CACHE_DIR to one");
     }
     const cache::LayerState state = store.stat().layers.front();
-    if (!state.refusal.empty()) {
-        throw Error(ErrorCode::io,
-                    fmt::format("the cache directory {} is not used: it {}; mend that, or set "
-                                "JITNEY_CACHE_DIR to a directory of your own",
-                                state.root, state.refusal));
+    if (!state.refusal.empty()) throw Error(ErrorCode::io, refused(state));
+}
+
+// What looks at every entry would be wrong to say that all is well where a directory is refused.
+int status_of_directories(cache::Store& store) {
+    for (const cache::LayerState& state : store.stat().layers) {
+        if (state.refusal.empty()) continue;
+        print_error(refused(state));
+        return kFailure;
     }
+    return kSuccess;
 }
 
 int list(bool json) {
@@ -117,7 +129,7 @@ void print_bad(const std::vector<cache::BadEntry>& bad) {
 }
 
 int verify(bool json) {
-    cache::Store store(options());
+    cache::Store store(quiet_options());
     const cache::Verification verification = store.verify();
     if (json) {
         print_json({{"checked", verification.checked}, {"bad", json_of(verification.bad)}});
@@ -126,7 +138,7 @@ int verify(bool json) {
         print(fmt::format("{} entr{} checked, {} bad\n", verification.checked,
                           plural(verification.checked, "y", "ies"), verification.bad.size()));
     }
-    if (verification.bad.empty()) return kSuccess;
+    if (verification.bad.empty()) return status_of_directories(store);
     print_error(
         fmt::format("{} of {} entries can't be used; they cost a compile each, and are "
                     "replaced by it",
@@ -149,7 +161,7 @@ void print_removal(const cache::Removal& removal, bool json) {
 }
 
 int prune(const std::string& limit, bool json) {
-    cache::Store store(options_of_writer());
+    cache::Store store(quiet_options());
     std::uint64_t max_bytes = store.options().max_bytes;
     if (!limit.empty()) {
         const std::optional<std::uint64_t> bytes = cache::parse_bytes(limit);
@@ -165,7 +177,7 @@ int prune(const std::string& limit, bool json) {
 }
 
 int clear(bool json) {
-    cache::Store store(options_of_writer());
+    cache::Store store(quiet_options());
     require_usable(store);
     const cache::Removal removal = store.clear();
     print_removal(removal, json);
@@ -176,18 +188,18 @@ int clear(bool json) {
 }
 
 int export_to(const std::string& file, bool json) {
-    cache::Store store(options());
+    cache::Store store(quiet_options());
     const std::uint64_t count = store.export_bundle(file, store.list());
     if (json) {
         print_json({{"file", file}, {"exported", count}});
     } else {
         print(fmt::format("exported {} entr{} to {}\n", count, plural(count, "y", "ies"), file));
     }
-    return kSuccess;
+    return status_of_directories(store);
 }
 
 int import_from(const std::string& file, bool json) {
-    cache::Store store(options_of_writer());
+    cache::Store store(quiet_options());
     require_usable(store);
     const cache::ImportReport report = store.import_bundle(file);
     if (json) {

@@ -125,6 +125,9 @@ class Cache(support.CommandTest):
         os.mkdir(self.cache)
         os.chmod(self.cache, 0o777)
         self.fail_with(1, [self.cache, "not used"], "cache", "clear")
+        verify = self.fail_with(1, [self.cache, "not used"], "cache", "verify", "--json")
+        self.assertEqual(verify.json["checked"], 0)
+        self.fail_with(1, [self.cache, "not used"], "cache", "export", self.path("bundle"))
         stat = self.run_command("cache", "stat", "--json").json
         self.assertTrue(stat["layers"][0]["refusal"])
 
