@@ -146,6 +146,9 @@ const DeviceInfo& current_device(int fallback) {
     if (ordinal >= 0) return device(ordinal);
     const DeviceInfo& info = device(fallback);
     check(driver().cuCtxSetCurrent(primary_context(fallback)), "cuCtxSetCurrent");
+    unsigned long long id = 0;
+    check(driver().cuCtxGetId(nullptr, &id), "cuCtxGetId");
+    memo = {id, fallback};
     return info;
 }
 

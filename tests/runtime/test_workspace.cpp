@@ -135,6 +135,29 @@ TEST_CASE("workspaces are kept by stream, grow, and never wait for the device") 
     REQUIRE_PASSED(tests::run("scenario: workspaces", tests::fakes(cache.path())));
 }
 
+TEST_CASE("scenario: first calls of threads" * doctest::skip()) {
+    // Each thread's first call, on the null stream of another device: the context that the call
+    // makes current tells the streams apart.
+    const auto block_on = [](int ordinal) {
+        void* data = nullptr;
+        std::thread([&] {
+            current_device(ordinal);
+            data = take_workspace(nullptr, 256).data();
+        }).join();
+        return data;
+    };
+    void* const first = block_on(0);
+    CHECK(block_on(1) != first);
+    CHECK(block_on(0) == first);
+    CHECK(tests::fake_cuda().allocations == 2);
+}
+
+TEST_CASE("devices do not share a workspace, though their streams be called the same") {
+    const tests::TemporaryDirectory cache;
+    REQUIRE_PASSED(tests::run("scenario: first calls of threads",
+                              tests::fakes(cache.path(), {{"FAKE_CUDA_DEVICES", "90,80"}})));
+}
+
 TEST_CASE("scenario: no memory pools" * doctest::skip()) {
     fake::Cuda& fake = tests::fake_cuda();
     fake.memory_pools = 0;
