@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
 
 namespace jitney {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "jitney/error.hpp"
 #include "jitney/export.hpp"
 
 namespace jitney {

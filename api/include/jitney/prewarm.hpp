@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jitney/error.hpp"
 #include "jitney/export.hpp"
 
 namespace jitney {

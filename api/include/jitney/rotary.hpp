@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
 
 namespace jitney {
