@@ -1,0 +1,86 @@
+"""Jitney's output against torch in fp32, over some requests and heads of a call."""
+import math
+
+import torch
+
+ABSOLUTE = RELATIVE = 1e-2
+MEAN = 1e-3
+
+
+class Wrong(AssertionError):
+    pass
+
+
+def some(count, most=3):
+    """The first, the last and those evenly between."""
+    if count <= most:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
+
+
+def _attention_in_fp32(q, k, v, causal, mask, chunk=2048):
+    """q [q_len, head_dim], k and v [kv_len, head_dim], mask [q_len, kv_len] or None."""
+    q, k, v = q.float(), k.float(), v.float()
+    parts = []
+    keys = torch.arange(k.shape[0], device=k.device)
+    for first in range(0, q.shape[0], chunk):
+        rows = q[first : first + chunk]
+        scores = rows @ k.t() / math.sqrt(q.shape[1])
+        if causal:
+            queries = torch.arange(first, first + rows.shape[0], device=k.device)
+            hidden = keys[None, :] > queries[:, None] + (k.shape[0] - q.shape[0])
+            scores.masked_fill_(hidden, -math.inf)
+        if mask is not None:
+            scores.masked_fill_(~mask[first : first + chunk], -math.inf)
+        # A row that sees nothing is 0.
+        parts.append(torch.softmax(scores, -1).nan_to_num_(0.0) @ v)
+    return torch.cat(parts)
+
+
+class Errors:
+    """Gathers the differences; raises Wrong where one is too large."""
+
+    def __init__(self):
+        self.largest = 0.0
+        self.sum = 0.0
+        self.count = 0
+
+    def add(self, got, want, what):
+        difference = (got.float() - want).abs()
+        bad = ~(difference <= ABSOLUTE + RELATIVE * want.abs())  # NaN is bad
+        if bool(bad.any()):
+            raise Wrong(f"{what}: {int(bad.sum())} of {bad.numel()} elements are wrong, "
+                        f"the largest difference is {float(difference.max()):.3g}")
+        self.largest = max(self.largest, float(difference.max()))
+        self.sum += float(difference.sum())
+        self.count += difference.numel()
+
+    def mean(self):
+        mean = self.sum / max(self.count, 1)
+        if not mean < MEAN:
+            raise Wrong(f"the mean difference is {mean:.3g}, and must be under {MEAN:g}")
+        return mean
+
+
+def check_attention(requests, kv_heads, causal):
+    """requests: (q, k, v, out, mask) each [length, heads, head_dim]. Largest and mean difference."""
+    errors = Errors()
+    for b in some(len(requests)):
+        q, k, v, out, mask = requests[b]
+        group = q.shape[1] // kv_heads
+        for h in some(q.shape[1]):
+            want = _attention_in_fp32(
+                q[:, h], k[:, h // group], v[:, h // group], causal, mask
+            )
+            errors.add(out[:, h], want, f"request {b}, head {h}")
+    return errors.largest, errors.mean()
+
+
+def check_rotary(x, cos, sin, out):
+    errors = Errors()
+    pairs = x.float().unflatten(-1, (-1, 2))
+    c, s = cos[None, :, None, :], sin[None, :, None, :]
+    a, b = pairs[..., 0], pairs[..., 1]
+    want = torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
+    errors.add(out, want, "rotary")
+    return errors.largest, errors.sum / max(errors.count, 1)

@@ -1,0 +1,213 @@
+"""libjitney.so through its C ABI, by ctypes alone. See api/include/jitney/jitney.h.
+
+    library = Library("build/lib/libjitney.so")
+    library.attention(q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out))(stream)
+"""
+import contextlib
+import ctypes
+from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
+
+
+class DLDevice(ctypes.Structure):
+    _fields_ = [("device_type", c_int), ("device_id", c_int)]
+
+
+class DLDataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("device", DLDevice),
+        ("ndim", c_int),
+        ("dtype", DLDataType),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+# Fields that a library does not know yet may stay in the struct as long as they are zero.
+class AttentionArgs(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("q", POINTER(DLTensor)),
+        ("k", POINTER(DLTensor)),
+        ("v", POINTER(DLTensor)),
+        ("out", POINTER(DLTensor)),
+        ("mask", POINTER(DLTensor)),
+        ("lse", POINTER(DLTensor)),
+        ("scale", c_float),
+        ("causal", c_int32),
+        ("qo_indptr", POINTER(DLTensor)),
+        ("qo_indptr_host", POINTER(c_int32)),
+        ("kv_lens", POINTER(DLTensor)),
+        ("kv_indptr", POINTER(DLTensor)),
+        ("req_to_token", POINTER(DLTensor)),
+        ("req_pool_indices", POINTER(DLTensor)),
+        ("block_table", POINTER(DLTensor)),
+        ("kv_page_indptr", POINTER(DLTensor)),
+        ("kv_page_indices", POINTER(DLTensor)),
+        ("last_page_len", POINTER(DLTensor)),
+        ("max_kv_len", c_int64),
+        ("has_window", c_int32),
+        ("window_left", c_int32),
+        ("window_right", c_int32),
+        ("softcap", c_float),
+        ("alibi_slopes", POINTER(DLTensor)),
+        ("sinks", POINTER(DLTensor)),
+        ("new_k", POINTER(DLTensor)),
+        ("new_v", POINTER(DLTensor)),
+    ]
+
+
+class RotaryArgs(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("q", POINTER(DLTensor)),
+        ("k", POINTER(DLTensor)),
+        ("q_out", POINTER(DLTensor)),
+        ("k_out", POINTER(DLTensor)),
+        ("cos", POINTER(DLTensor)),
+        ("sin", POINTER(DLTensor)),
+        ("positions", POINTER(DLTensor)),
+        ("style", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+# name -> DLPack's code and bits
+DTYPES = {
+    "float32": (2, 32),
+    "float16": (2, 16),
+    "bfloat16": (4, 16),
+    "int32": (0, 32),
+    "int64": (0, 64),
+    "bool": (6, 8),
+    "uint8": (1, 8),
+    "float8_e4m3fn": (10, 8),
+    "float8_e5m2": (12, 8),
+}
+DEVICES = {"cpu": 1, "cuda": 2}
+UNSUPPORTED = 2
+
+
+class JitneyError(RuntimeError):
+    def __init__(self, status, sentence):
+        super().__init__(sentence)
+        self.status = status
+
+    @property
+    def unknown_field(self):
+        """Whether the library is older than a field that was set."""
+        return self.status == UNSUPPORTED and "newer libjitney" in str(self)
+
+
+class Tensor:
+    """A DLTensor with the arrays that it points to. The memory of the elements is the caller's."""
+
+    def __init__(self, pointer, dtype, shape, strides=None, device=("cpu", 0), keep=None):
+        code, bits = DTYPES[dtype]
+        self.keep = keep
+        self.shape = (c_int64 * len(shape))(*shape)
+        self.strides = None if strides is None else (c_int64 * len(strides))(*strides)
+        self.view = DLTensor(
+            data=pointer,
+            device=DLDevice(DEVICES[device[0]], device[1]),
+            ndim=len(shape),
+            dtype=DLDataType(code, bits, 1),
+            shape=ctypes.cast(self.shape, POINTER(c_int64)),
+            strides=None if strides is None else ctypes.cast(self.strides, POINTER(c_int64)),
+            byte_offset=0,
+        )
+
+
+def tensor_of(tensor):
+    """A torch tensor: same memory, same strides."""
+    return Tensor(
+        tensor.data_ptr(),
+        str(tensor.dtype).removeprefix("torch."),
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        (tensor.device.type, tensor.device.index or 0),
+        keep=tensor,
+    )
+
+
+class Call:
+    """A call whose arguments are laid out once: call(stream) runs it."""
+
+    def __init__(self, library, function, args, keep):
+        self.library = library
+        self.function = function
+        self.args = args
+        self.reference = ctypes.byref(args)
+        self.keep = keep
+
+    def __call__(self, stream=None):
+        status = self.function(self.reference, stream)
+        if status:
+            raise JitneyError(status, self.library.last_error())
+
+
+class Library:
+    def __init__(self, path):
+        self.dll = ctypes.CDLL(str(path))
+        for name, arguments in (
+            ("attention", [POINTER(AttentionArgs), c_void_p]),
+            ("rotary_emb", [POINTER(RotaryArgs), c_void_p]),
+            ("push_kernel", [c_char_p]),
+            ("push_backend", [c_int]),
+            ("pop", []),
+        ):
+            function = getattr(self.dll, f"jitney_{name}")
+            function.argtypes = arguments
+            function.restype = c_int
+        for name in ("version", "last_error", "last_compile_log", "last_run"):
+            function = getattr(self.dll, f"jitney_{name}")
+            function.argtypes = []
+            function.restype = c_char_p
+
+    def version(self):
+        return self.dll.jitney_version().decode()
+
+    def last_error(self):
+        return self.dll.jitney_last_error().decode()
+
+    def last_run(self):
+        return self.dll.jitney_last_run().decode()
+
+    def _call(self, function, args_type, fields):
+        args = args_type(size=ctypes.sizeof(args_type))
+        for name, value in fields.items():
+            if value is None:
+                continue
+            if isinstance(value, Tensor):
+                value = ctypes.pointer(value.view)
+            elif isinstance(value, ctypes.Array):
+                value = ctypes.cast(value, dict(args_type._fields_)[name])
+            setattr(args, name, value)
+        return Call(self, function, args, fields)
+
+    def attention(self, **fields):
+        return self._call(self.dll.jitney_attention, AttentionArgs, fields)
+
+    def rotary_emb(self, **fields):
+        return self._call(self.dll.jitney_rotary_emb, RotaryArgs, fields)
+
+    def _check(self, status):
+        if status:
+            raise JitneyError(status, self.last_error())
+
+    @contextlib.contextmanager
+    def forced(self, kernel):
+        """Calls of this thread run this kernel or fail; None: as the library chooses."""
+        if kernel is None:
+            yield
+            return
+        self._check(self.dll.jitney_push_kernel(kernel.encode()))
+        try:
+            yield
+        finally:
+            self._check(self.dll.jitney_pop())

@@ -1,0 +1,319 @@
+"""Cells: a problem's tensors on the GPU, and the contenders that solve it."""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import accuracy
+import shapes
+import timing
+from binding import tensor_of
+
+DTYPE = torch.bfloat16
+PEERS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
+
+
+def stream():
+    return torch.cuda.current_stream().cuda_stream
+
+
+def on_stream(call):
+    return lambda: call(stream())
+
+
+def poisoned(tensor):
+    return torch.full_like(tensor, math.nan)
+
+
+class Cell:
+    """measure() checks, times and returns the figures; `against` is whom the ratio is against."""
+
+    against = "flash"
+
+    def __init__(self, library, shape, options):
+        self.library = library
+        self.shape = shape
+        self.options = options
+        self.kernel = shapes.kernel_of(options.force, shape.mode)
+
+    def checked(self, call, check):
+        """Runs the call once; (kernel, largest and mean difference)."""
+        with self.library.forced(self.kernel):
+            call()
+            ran = self.library.last_run()
+        if self.kernel and not ran.startswith(self.kernel + "<"):
+            raise accuracy.Wrong(f"{self.kernel} was to run, and '{ran}' ran")
+        if not ran or ran == "reference":
+            raise accuracy.Wrong(f"a kernel was to run, and '{ran}' ran")
+        torch.cuda.synchronize()
+        return (ran, *check())
+
+    def timed(self, contenders, small):
+        with self.library.forced(self.kernel):
+            return timing.by_graph(contenders) if small else timing.by_events(contenders)
+
+    def figures(self, times, ran, largest, mean):
+        others = {name: us for name, us in times.items() if name != "jitney"}
+        return {
+            "mode": self.shape.mode,
+            "cell": self.shape.name(),
+            "us": {name: round(us, 3) for name, us in times.items()},
+            "ratio": self.ratio(times) if self.against in others else None,
+            "kernel": ran,
+            "max_error": largest,
+            "mean_error": mean,
+            **self.rates(times),
+        }
+
+    def ratio(self, times):
+        return times[self.against] / times["jitney"]
+
+    def rates(self, times):
+        return {"TFLOPS": {name: self.shape.flops() / us / 1e6 for name, us in times.items()}}
+
+
+class Dense(Cell):
+    """Prefill, GQA prefill and decode, beside torch's SDPA over the same memory."""
+
+    def tensors(self):
+        """q, k, v and out in blhd, in the memory order that the options ask for."""
+        s = self.shape
+
+        def make(length, heads, fill):
+            if self.options.layout == "bhld":
+                return fill(s.batch, heads, length, s.head_dim).transpose(1, 2)
+            return fill(s.batch, length, heads, s.head_dim)
+
+        def random(*sizes):
+            return torch.randn(*sizes, device="cuda", dtype=DTYPE)
+
+        q = make(s.q_len, s.q_heads, random)
+        k = make(s.kv_len, s.kv_heads, random)
+        v = make(s.kv_len, s.kv_heads, random)
+        return q, k, v, poisoned(q)
+
+    def call(self, q, k, v, out, **more):
+        return self.library.attention(
+            q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out),
+            causal=int(self.shape.causal), **more
+        )
+
+    def peer(self, backend, q, k, v):
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        grouped = self.shape.q_heads != self.shape.kv_heads
+
+        def run():
+            with sdpa_kernel(backend):
+                return F.scaled_dot_product_attention(
+                    q, k, v, is_causal=self.shape.causal, enable_gqa=grouped
+                )
+
+        return run
+
+    def measure(self):
+        s = self.shape
+        small = s.mode in ("gqa", "decode")
+        bytes_a_set = s.kv_bytes() + 4 * s.batch * s.q_len * s.q_heads * s.head_dim
+        count = shapes.sets_needed(bytes_a_set, self.options.sets) if small else 1
+        sets = [self.tensors() for _ in range(count)]
+        calls = [on_stream(self.call(*each)) for each in sets]
+        q, k, v, out = sets[0]
+
+        def check():
+            requests = [(q[b], k[b], v[b], out[b], None) for b in range(s.batch)]
+            return accuracy.check_attention(requests, s.kv_heads, s.causal)
+
+        with torch.no_grad():
+            checked = self.checked(calls[0], check)
+            contenders = {"jitney": calls}
+            for name in self.options.peers:
+                contenders[name] = [self.peer(PEERS[name], *each[:3]) for each in sets]
+            return self.figures(self.timed(contenders, small), *checked)
+
+    def rates(self, times):
+        if self.shape.q_len > 1:
+            return super().rates(times)
+        return {"GBps": {name: self.shape.kv_bytes() / us / 1e3 for name, us in times.items()}}
+
+
+class Paged(Dense):
+    """Decode from pages, beside Jitney's own dense decode: what the ratio is against."""
+
+    against = "dense"
+
+    def paged_call(self, q, k, v, out):
+        s = self.shape
+        page_size = int(s.variant.split()[1])
+        pages = s.batch * s.kv_len // page_size
+        order = torch.randperm(pages, device="cuda")
+
+        def pool(dense):
+            flat = dense.reshape(pages, page_size, s.kv_heads, s.head_dim)
+            scattered = torch.empty_like(flat)
+            scattered[order] = flat
+            return scattered
+
+        table = order.to(torch.int32).view(s.batch, s.kv_len // page_size)
+        lengths = torch.full((s.batch,), s.kv_len, device="cuda", dtype=torch.int32)
+        fields = {"kv_lens": tensor_of(lengths)}
+        k_pool, v_pool = pool(k), pool(v)
+        if page_size == 1:
+            rows = torch.arange(s.batch, device="cuda", dtype=torch.int32)
+            fields |= {"req_to_token": tensor_of(table), "req_pool_indices": tensor_of(rows)}
+            k_pool, v_pool = k_pool.squeeze(1), v_pool.squeeze(1)
+        else:
+            fields["block_table"] = tensor_of(table)
+        return self.call(q, k_pool, v_pool, out, **fields)
+
+    def measure(self):
+        s = self.shape
+        sets = [
+            self.tensors() for _ in range(shapes.sets_needed(s.kv_bytes(), self.options.sets))
+        ]
+        dense = [on_stream(self.call(*each)) for each in sets]
+        calls = [on_stream(self.paged_call(*each)) for each in sets]
+        q, k, v, out = sets[0]
+
+        def check():
+            requests = [(q[b], k[b], v[b], out[b], None) for b in range(s.batch)]
+            return accuracy.check_attention(requests, s.kv_heads, s.causal)
+
+        checked = self.checked(calls[0], check)
+        return self.figures(self.timed({"jitney": calls, "dense": dense}, True), *checked)
+
+
+class Ragged(Dense):
+    """Packed prefill, beside Jitney's own dense prefill; the ratio is one of rates."""
+
+    against = "dense"
+
+    def measure(self):
+        s = self.shape
+        lengths = shapes.ragged_lengths(s)
+        self.work = sum(n * n for n in lengths) / (s.batch * s.q_len * s.q_len)
+        ends = [0]
+        for n in lengths:
+            ends.append(ends[-1] + n)
+
+        def packed(heads):
+            return torch.randn(ends[-1], heads, s.head_dim, device="cuda", dtype=DTYPE)
+
+        q, k, v = packed(s.q_heads), packed(s.kv_heads), packed(s.kv_heads)
+        out = poisoned(q)
+        indptr = torch.tensor(ends, device="cuda", dtype=torch.int32)
+        call = self.library.attention(
+            q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out),
+            qo_indptr=tensor_of(indptr), kv_indptr=tensor_of(indptr),
+            causal=int(s.causal),
+        )
+        dense = self.call(*self.tensors())
+
+        def check():
+            requests = [
+                (*(x[a:b] for x in (q, k, v, out)), None) for a, b in zip(ends, ends[1:])
+            ]
+            return accuracy.check_attention(requests, s.kv_heads, s.causal)
+
+        checked = self.checked(on_stream(call), check)
+        contenders = {"jitney": [on_stream(call)], "dense": [on_stream(dense)]}
+        return self.figures(self.timed(contenders, False), *checked)
+
+    def ratio(self, times):
+        return super().ratio(times) * self.work
+
+    def rates(self, times):
+        work = {"jitney": self.work, "dense": 1}
+        return {"TFLOPS": {n: work[n] * self.shape.flops() / us / 1e6 for n, us in times.items()}}
+
+
+class Mask(Dense):
+    """A 3-D mask: random, beside no mask; causal in disguise, beside causal."""
+
+    against = "plain"
+
+    def measure(self):
+        s = self.shape
+        q, k, v, out = self.tensors()
+        sizes = (s.batch, s.q_len, s.kv_len)
+        if s.causal:
+            mask = torch.ones(sizes, device="cuda", dtype=torch.bool).tril_(s.kv_len - s.q_len)
+        else:
+            mask = torch.rand(sizes, device="cuda", dtype=torch.bfloat16) < 0.5
+        plain = self.call(q, k, v, poisoned(q))
+        masked = self.library.attention(
+            q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out),
+            mask=tensor_of(mask),
+        )
+
+        def check():
+            requests = [(q[b], k[b], v[b], out[b], mask[b]) for b in range(s.batch)]
+            return accuracy.check_attention(requests, s.kv_heads, False)
+
+        checked = self.checked(on_stream(masked), check)
+        contenders = {"jitney": [on_stream(masked)], "plain": [on_stream(plain)]}
+        return self.figures(self.timed(contenders, False), *checked)
+
+
+class Rotary(Cell):
+    """Rotary of one tensor, beside complex multiplication in torch, eager or compiled."""
+
+    against = "torch"
+
+    def measure(self):
+        s = self.shape
+        count = shapes.sets_needed(s.bytes(), self.options.sets)
+        angle = torch.rand(s.length, s.head_dim // 2, device="cuda") * 6.28
+        cos, sin = angle.cos(), angle.sin()
+
+        def rotate(x):
+            turned = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+            turned = turned * torch.complex(cos, sin)[None, :, None, :]
+            return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+
+        peer = torch.compile(rotate) if self.options.inductor else rotate
+        sets = []
+        for _ in range(count):
+            x = torch.randn(s.batch, s.length, s.heads, s.head_dim, device="cuda", dtype=DTYPE)
+            sets.append((x, poisoned(x)))
+        calls = [
+            on_stream(
+                self.library.rotary_emb(
+                    q=tensor_of(x), q_out=tensor_of(out), cos=tensor_of(cos), sin=tensor_of(sin)
+                )
+            )
+            for x, out in sets
+        ]
+        x, out = sets[0]
+        checked = self.checked(calls[0], lambda: accuracy.check_rotary(x, cos, sin, out))
+        contenders = {"jitney": calls, "torch": [lambda x=x: peer(x) for x, _ in sets]}
+        return self.figures(self.timed(contenders, True), *checked)
+
+    def rates(self, times):
+        return {"GBps": {name: self.shape.bytes() / us / 1e3 for name, us in times.items()}}
+
+
+def host_times(library, options):
+    """Microseconds of the host for one call of a tiny problem; ctypes' own share beside them."""
+    shape = shapes.Attention("decode", 1, 32, 8, 1, 128, 128)
+    cell = Dense(library, shape, options)
+    q, k, v, out = cell.tensors()
+    here = stream()
+    call = cell.call(q, k, v, out)
+    contenders = {"jitney": lambda: call(here), "ctypes": library.dll.jitney_version}
+    for name in options.peers:
+        contenders[name] = cell.peer(PEERS[name], q, k, v)
+    cell.checked(contenders["jitney"], lambda: ())
+    with torch.no_grad(), library.forced(cell.kernel):
+        return timing.on_host(contenders)
+
+
+KINDS = {
+    "prefill": Dense,
+    "gqa": Dense,
+    "decode": Dense,
+    "rotary": Rotary,
+    "paged": Paged,
+    "ragged": Ragged,
+    "mask": Mask,
+}

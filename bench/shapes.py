@@ -1,0 +1,167 @@
+"""The problems that compare.py measures. Nothing here needs torch or a GPU."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Attention:
+    mode: str
+    batch: int
+    q_heads: int
+    kv_heads: int
+    q_len: int
+    kv_len: int
+    head_dim: int
+    causal: bool = False
+    variant: str = ""  # what sets cells of one shape apart: "page 16", "random mask"
+
+    def name(self):
+        lengths = f"S{self.q_len}" if self.q_len == self.kv_len else f"q{self.q_len} kv{self.kv_len}"
+        words = [
+            f"d{self.head_dim}",
+            f"B{self.batch}",
+            f"H{self.q_heads}/{self.kv_heads}",
+            lengths,
+            "causal" if self.causal else "full",
+            self.variant,
+        ]
+        return " ".join(filter(None, words))
+
+    def flops(self):
+        """Both products, halved where causal, as the field counts them."""
+        pairs = self.batch * self.q_heads * self.q_len * self.kv_len
+        return 4 * pairs * self.head_dim * (0.5 if self.causal else 1)
+
+    def kv_bytes(self):
+        return 2 * 2 * self.batch * self.kv_heads * self.kv_len * self.head_dim
+
+
+@dataclass(frozen=True)
+class Rotary:
+    batch: int
+    length: int
+    heads: int
+    head_dim: int
+    mode: str = "rotary"
+
+    def name(self):
+        return f"d{self.head_dim} B{self.batch} H{self.heads} S{self.length}"
+
+    def bytes(self):
+        return 2 * 2 * self.batch * self.length * self.heads * self.head_dim
+
+
+TOKENS = 16384
+
+
+def prefill():
+    for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
+        for length in (512, 1024, 2048, 4096, 8192, 16384):
+            for causal in (False, True):
+                batch = max(1, TOKENS // length)
+                yield Attention("prefill", batch, heads, heads, length, length, head_dim, causal)
+
+
+def gqa():
+    for batch, kv_heads, length, head_dim, causal in (
+        (1, 4, 1024, 64, True),
+        (1, 4, 4096, 64, True),
+        (1, 4, 512, 128, False),
+        (1, 4, 1024, 128, False),
+        (1, 4, 2048, 128, False),
+        (1, 4, 2048, 128, True),
+        (4, 4, 2048, 128, True),
+        (1, 4, 4096, 128, True),
+        (8, 8, 2048, 128, True),
+    ):
+        yield Attention("gqa", batch, 32, kv_heads, length, length, head_dim, causal)
+
+
+DECODE = (
+    (1, 32, 4, 512, 128),
+    (1, 32, 4, 1024, 128),
+    (1, 32, 4, 2048, 128),
+    (1, 32, 4, 4096, 128),
+    (16, 32, 4, 2048, 128),
+    (32, 32, 4, 1024, 128),
+    (1, 32, 8, 8192, 128),
+    (1, 32, 8, 131072, 128),
+    (16, 32, 8, 8192, 128),
+    (64, 32, 8, 4096, 128),
+    (128, 32, 8, 2048, 128),
+    (128, 64, 8, 4096, 128),
+    (64, 32, 32, 2048, 128),
+    (64, 32, 8, 4096, 64),
+    (32, 16, 4, 4096, 256),
+)
+
+
+def decode():
+    for batch, q_heads, kv_heads, kv_len, head_dim in DECODE:
+        yield Attention("decode", batch, q_heads, kv_heads, 1, kv_len, head_dim)
+
+
+def paged():
+    """Decode from pages in random order, beside dense decode of the same lengths."""
+    for batch, q_heads, kv_heads, kv_len, head_dim in DECODE:
+        if batch == 1 and kv_len < 4096:
+            continue
+        for page_size in (16, 1):
+            yield Attention(
+                "paged", batch, q_heads, kv_heads, 1, kv_len, head_dim, False, f"page {page_size}"
+            )
+
+
+def ragged():
+    """Packed prefill, beside dense prefill of the shape; lengths are in ragged_lengths()."""
+    for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
+        for variant in ("equal", "mixed"):
+            for causal in (False, True):
+                yield Attention("ragged", 4, heads, heads, 4096, 4096, head_dim, causal, variant)
+
+
+def ragged_lengths(shape):
+    if shape.variant == "equal":
+        return [shape.q_len] * shape.batch
+    # The sum of squares, which is the work, is that of 4 requests of 4096 within 1%.
+    return [6144, 3584, 2816, 2048, 1792, 896, 640, 384, 128, 1]
+
+
+def mask():
+    for head_dim, heads in ((64, 32), (128, 16)):
+        for variant, causal in (("random mask", False), ("causal as a mask", True)):
+            yield Attention("mask", 4, heads, heads, 4096, 4096, head_dim, causal, variant)
+
+
+def rotary():
+    for batch, length in ((1, 1), (32, 1), (1, 2048), (8, 2048)):
+        yield Rotary(batch, length, 32, 128)
+
+
+MODES = {
+    "prefill": prefill,
+    "gqa": gqa,
+    "decode": decode,
+    "rotary": rotary,
+    "paged": paged,
+    "ragged": ragged,
+    "mask": mask,
+}
+
+
+def shapes_of(mode, quick=False):
+    every = list(MODES[mode]())
+    return every[::3] if quick else every
+
+
+def kernel_of(force, mode):
+    """The kernel that --force means in this mode: a name, or a variant such as mma."""
+    if force is None or mode == "rotary":
+        return None
+    if force.startswith("attn_"):
+        return force
+    return f"attn_{'decode' if mode in ('decode', 'paged') else 'prefill'}_{force}"
+
+
+def sets_needed(bytes_a_set, most):
+    """Input sets to rotate over, so that each is gone from the L2 when its turn comes again."""
+    return max(1, min(most, int(300e6 / max(bytes_a_set, 1)) + 1))
