@@ -11,7 +11,7 @@ namespace jitney::emulator {
 
 std::uint64_t run_seed() {
     static const std::uint64_t seed = [] {
-        const char* text = std::getenv("JITNEY_EMULATOR_SEED");
+        const char* text = std::getenv("JITNEY_TEST_SEED");
         if (text != nullptr) return static_cast<std::uint64_t>(std::strtoull(text, nullptr, 10));
         std::random_device device;
         return std::uint64_t{device()};
@@ -22,7 +22,7 @@ std::uint64_t run_seed() {
 }  // namespace jitney::emulator
 
 int main(int argc, char** argv) {
-    std::printf("JITNEY_EMULATOR_SEED=%llu\n",
+    std::printf("JITNEY_TEST_SEED=%llu\n",
                 static_cast<unsigned long long>(jitney::emulator::run_seed()));
     doctest::Context context(argc, argv);
     return context.run();

@@ -1,4 +1,4 @@
-// The seed of a test run: fresh, unless JITNEY_EMULATOR_SEED names one; printed at the start.
+// The seed of a test run: fresh, unless JITNEY_TEST_SEED names one; printed at the start.
 #pragma once
 
 #include <cstdint>

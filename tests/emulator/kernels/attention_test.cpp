@@ -9,6 +9,7 @@
 #include "policy/spec.hpp"
 #include "tests/emulator/kernels/attention_case.hpp"
 #include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/seed.hpp"
 #include "tests/emulator/kernels/requests_case.hpp"
 
 namespace jitney::emulator {
@@ -197,8 +198,7 @@ bool is_plain(const policy::AttentionProblem& problem) {
 }
 
 void run_kernel_of(KernelId kernel) {
-    tests::Random random = tests::Random::fresh();
-    MESSAGE(random.text());
+    tests::Random random(run_seed());
     for (const Covered& covered : covered_lines(kernel)) {
         INFO(policy::text_of(covered.spec));
         REQUIRE(covered.attention);

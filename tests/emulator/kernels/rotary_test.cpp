@@ -11,6 +11,7 @@
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/seed.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/rotary_problem.hpp"
 
@@ -132,8 +133,7 @@ RotaryCase random_case(const policy::Spec& spec, tests::Random& random) {
 }  // namespace
 
 TEST_CASE("rotary_emb") {
-    tests::Random random = tests::Random::fresh();
-    MESSAGE(random.text());
+    tests::Random random(run_seed());
     for (const Covered& covered : covered_lines(policy::KernelId::rotary_emb)) {
         INFO(policy::text_of(covered.spec));
         CHECK_MESSAGE(run_edges(covered.spec, random) >= 2,
@@ -150,7 +150,7 @@ TEST_CASE("rotary_emb") {
 }
 
 TEST_CASE("rotary_emb: a position outside the table gives NaN") {
-    tests::Random random = tests::Random::fresh();
+    tests::Random random(run_seed());
     for (const Covered& covered : covered_lines(policy::KernelId::rotary_emb)) {
         RotaryCase test = case_of(covered.spec);
         test.positions = Positions::shared_32;
