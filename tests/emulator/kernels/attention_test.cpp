@@ -9,8 +9,8 @@
 #include "policy/spec.hpp"
 #include "tests/emulator/kernels/attention_case.hpp"
 #include "tests/emulator/kernels/lines.hpp"
-#include "tests/emulator/seed.hpp"
 #include "tests/emulator/kernels/requests_case.hpp"
+#include "tests/emulator/seed.hpp"
 
 namespace jitney::emulator {
 namespace {

@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include "tests/emulator/kernels/registry.hpp"
 #include "tests/emulator/machine/fault.hpp"
 
 namespace jitney::emulator {
 
-void launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, void* params,
+bool launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, void* params,
                    tests::Random& random) {
     const Kernel* kernel = find_compiled(policy::text_of(spec));
     REQUIRE(kernel != nullptr);
@@ -23,8 +25,10 @@ void launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, v
     try {
         launch(*kernel, shape, arguments, {.seed = random.bits()});
     } catch (const Fault& fault) {
-        FAIL_CHECK(fault.what());
+        FAIL_CHECK(std::string(fault.what()));
+        return false;
     }
+    return true;
 }
 
 }  // namespace jitney::emulator
