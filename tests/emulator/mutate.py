@@ -27,7 +27,7 @@ LARGEST_HEAD = 80
 
 
 def copy_tree(to):
-    """The tree's files, those that did not change with their times, so that little is rebuilt."""
+    """Files that are there already and the same keep their times, so that little is rebuilt."""
     for directory, folders, files in os.walk(ROOT):
         folders[:] = [name for name in folders if name not in {".git", "build", "__pycache__"}]
         relative = os.path.relpath(directory, ROOT)
@@ -36,7 +36,7 @@ def copy_tree(to):
             source = os.path.join(directory, file)
             target = os.path.join(to, relative, file)
             if not os.path.exists(target) or read(source) != read(target):
-                shutil.copy2(source, target)
+                shutil.copyfile(source, target)
 
 
 def read(path):

@@ -7,9 +7,9 @@
 
 namespace jitney::emulator {
 
-// `params` is the kernel's only parameter. False after a fault: then the test has failed, with the
-// report as its message, and there are no results to look at.
-bool launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, void* params,
+// `params` is the kernel's only parameter. A fault ends the test case, with the report as its
+// message.
+void launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, void* params,
                    tests::Random& random);
 
 }  // namespace jitney::emulator

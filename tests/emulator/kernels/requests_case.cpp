@@ -259,7 +259,7 @@ std::optional<policy::AttentionChoice> run_requests(const Covered& covered,
     params.partial_out = split.partial_out();
     params.partial_statistics = split.partial_statistics();
     params.arrived = split.counters();
-    if (!launch_choice(choice->spec, choice->geometry, &params, random)) return choice;
+    launch_choice(choice->spec, choice->geometry, &params, random);
     check_result(batch, memory);
     split.check();
     return choice;

@@ -50,7 +50,7 @@ unsigned shared_address(const void* pointer, Where where) {
 }
 
 const void* read_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
-                        Where where) {
+                        const void* place, Where where) {
     Thread& thread = *current_thread;
     const Arena& arena = thread.block->arena();
     const std::size_t offset = std::size_t{address} - Arena::first_address;
@@ -62,7 +62,7 @@ const void* read_shared(unsigned address, unsigned bytes, unsigned alignment, co
             where);
     }
     const char* pointer = arena.begin() + offset;
-    thread.block->access(thread, pointer, bytes, false, __builtin_return_address(0));
+    thread.block->access(thread, pointer, bytes, false, place);
     return pointer;
 }
 

@@ -32,11 +32,12 @@ void yield_point();
 void yield_block_point();
 
 // Shared memory: its first byte; the 32-bit address of a byte; and the bytes at an address that
-// this thread is about to read (a fault where they are not shared memory, or not aligned).
+// this thread is about to read, by code at `place` (a fault where they are not shared memory, or
+// not aligned).
 char* shared_memory();
 unsigned shared_address(const void* pointer, Where where);
 const void* read_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
-                        Where where);
+                        const void* place, Where where);
 
 // Work that one thread does for all once every one of them has come. The operands are what the
 // threads brought: by lane, or by number in the block.

@@ -88,7 +88,8 @@ void multiply_all(void* const* operands, unsigned) {
 
 void load_matrices(const char* kind, unsigned (&matrices)[4], unsigned row, bool transposed,
                    Where where) {
-    MatrixLoad operand{matrices, read_shared(row, 16, 16, kind, where)};
+    MatrixLoad operand{matrices,
+                       read_shared(row, 16, 16, kind, __builtin_return_address(0), where)};
     warp_collective(
         {.kind = kind, .act = transposed ? &load_all<true> : &load_all<false>, .same_place = true},
         kAllLanes, &operand, where);
