@@ -14,8 +14,6 @@
 namespace jitney::tests {
 namespace {
 
-constexpr double kMeanLimit = 1e-3;
-
 Tolerance tolerance_for(DType dtype) {
     return dtype == DType::fp32 ? Tolerance{1e-4, 1e-4} : Tolerance{1e-2, 1e-2};
 }
@@ -93,7 +91,7 @@ void check_against_reference(AttentionProblem& problem, const HostTensor& out,
     CHECK_MESSAGE(out.surroundings_intact(), "something was written beside the rows of out");
     const Comparison compared = compare(out, problem.out, tolerance_for(problem.shape.dtype));
     CHECK_MESSAGE(compared.within, compared.text);
-    CHECK_MESSAGE(compared.mean_absolute < kMeanLimit, compared.text);
+    CHECK_MESSAGE(compared.mean_absolute < tests::mean_limit_of(problem.out), compared.text);
     if (lse != nullptr) {
         CHECK_MESSAGE(lse->surroundings_intact(), "something was written beside lse");
         const Comparison sums = compare(*lse, problem.lse, {1e-3, 1e-4});

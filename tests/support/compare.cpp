@@ -1,5 +1,7 @@
 #include "tests/support/compare.hpp"
 
+#include <algorithm>
+
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -64,6 +66,17 @@ Tolerance tolerance_of(DType dtype) {
         default:
             throw std::logic_error("no tolerance is agreed on for this format");
     }
+}
+
+double mean_limit_of(const HostTensor& expected) {
+    double magnitude = 0.0;
+    for (std::int64_t i = 0; i < expected.elements(); ++i) {
+        const double value = std::abs(expected.get(i));
+        if (std::isfinite(value)) magnitude += value;
+    }
+    const double mean =
+        magnitude / static_cast<double>(std::max<std::int64_t>(1, expected.elements()));
+    return std::max(1e-3, mean * 0x1p-8);
 }
 
 }  // namespace jitney::tests

@@ -30,6 +30,10 @@ struct Comparison {
 // The two tensors have one shape; layouts and formats may differ.
 Comparison compare(const HostTensor& actual, const HostTensor& expected, Tolerance tolerance);
 
+// How far a 16-bit result may be off on average: 1e-3, and where the expected values are so large
+// that their rounding alone comes near that, half an ulp of bf16 of their mean magnitude.
+double mean_limit_of(const HostTensor& expected);
+
 // Rounding of a result near 1 to this format, and a little of what a kernel of that format does.
 Tolerance tolerance_of(DType dtype);
 

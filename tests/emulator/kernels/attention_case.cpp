@@ -15,8 +15,6 @@
 namespace jitney::emulator {
 namespace {
 
-constexpr double kMeanLimit = 1e-3;
-
 tests::Tolerance tolerance_for(DType dtype) {
     return dtype == DType::fp32 ? tests::Tolerance{1e-4, 1e-4} : tests::Tolerance{1e-2, 1e-2};
 }
@@ -69,7 +67,7 @@ void check_output(const tests::HostTensor& out, const tests::HostTensor& expecte
     const tests::Comparison compared =
         tests::compare(out, expected, tolerance_for(expected.dtype()));
     CHECK_MESSAGE(compared.within, compared.text);
-    CHECK_MESSAGE(compared.mean_absolute < kMeanLimit, compared.text);
+    CHECK_MESSAGE(compared.mean_absolute < tests::mean_limit_of(expected), compared.text);
 }
 
 void check_log_sums(const tests::HostTensor& lse, const tests::HostTensor& expected) {
