@@ -89,11 +89,17 @@ void run_kernel(const AttentionArgs& args, const AttentionProblem& problem,
     const runtime::DeviceInfo& device = enter_device(args.q.device);
     const AttentionChoice choice = choose_again(problem, device, decision);
     const runtime::Kernel& kernel = load_kernel(choice.spec, device, stream);
-    // Held until the kernel is in the stream.
+    const runtime::Kernel* map_kernel =
+        choice.work_map ? &load_kernel(choice.work_map->spec, device, stream) : nullptr;
+    // Held until the kernels are in the stream.
     const runtime::Workspace workspace = runtime::take_workspace(
         stream, choice.workspace.scratch_bytes(), choice.workspace.arrived_bytes);
     AttentionParams params =
         make_params(args, problem, choice, workspace.data(), workspace.counters());
+    if (map_kernel != nullptr) {
+        WorkMapParams map = make_map_params(params, choice);
+        launch_kernel(*map_kernel, choice.work_map->geometry, &map, stream);
+    }
     launch_kernel(kernel, choice.geometry, &params, stream);
     note_ran(choice.spec);
 }
@@ -108,6 +114,22 @@ void run_reference(const AttentionArgs& args) {
     call.lse = args.lse;
     call.causal = args.causal;
     if (args.scale) call.scale = static_cast<double>(*args.scale);
+    call.qo_indptr = args.qo_indptr;
+    call.kv_indptr = args.kv_indptr;
+    call.kv_lens = args.kv_lens;
+    call.req_to_token = args.req_to_token;
+    call.req_pool_indices = args.req_pool_indices;
+    call.block_table = args.block_table;
+    call.kv_page_indptr = args.kv_page_indptr;
+    call.kv_page_indices = args.kv_page_indices;
+    call.last_page_len = args.last_page_len;
+    call.window_left = args.window_left;
+    call.window_right = args.window_right;
+    if (args.softcap) call.softcap = static_cast<double>(*args.softcap);
+    call.alibi_slopes = args.alibi_slopes;
+    call.sinks = args.sinks;
+    call.new_k = args.new_k;
+    call.new_v = args.new_v;
     reference::attention(call);
     note_reference_ran();
 }

@@ -1,7 +1,10 @@
 #include "api/attention_params.hpp"
 
+#include <bit>
 #include <cmath>
 #include <numbers>
+
+#include "api/attention_form.hpp"
 
 namespace jitney {
 namespace {
@@ -11,8 +14,28 @@ AttentionStrides strides_of(const Tensor& tensor) noexcept {
     return {tensor.strides[0], tensor.strides[1], tensor.strides[2]};
 }
 
-// Of [batch, heads, length].
+// Of [tokens, heads, head_dim].
+AttentionStrides packed_strides(const Tensor& tensor) noexcept {
+    return {0, tensor.strides[0], tensor.strides[1]};
+}
+
+// Of [slots, heads, head_dim]: pages of one key.
+AttentionStrides slot_strides(const Tensor& tensor) noexcept {
+    return {tensor.strides[0], 0, tensor.strides[1]};
+}
+
+AttentionStrides query_strides(const Tensor& tensor, bool packed) noexcept {
+    return packed ? packed_strides(tensor) : strides_of(tensor);
+}
+
+AttentionStrides key_strides(const Tensor& tensor, KvForm form) noexcept {
+    if (tensor.ndim == 4) return strides_of(tensor);
+    return form == KvForm::ragged ? packed_strides(tensor) : slot_strides(tensor);
+}
+
+// Of [batch, heads, length] or [tokens, heads].
 AttentionStrides lse_strides(const Tensor& lse) noexcept {
+    if (lse.ndim == 2) return {0, lse.strides[0], lse.strides[1]};
     return {lse.strides[0], lse.strides[2], lse.strides[1]};
 }
 
@@ -31,9 +54,88 @@ AttentionStrides mask_strides(const Tensor& mask) noexcept {
     }
 }
 
-float scale_log2_of(const AttentionArgs& args, int head_dim) noexcept {
-    const float scale = args.scale ? *args.scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
-    return scale * std::numbers::log2e_v<float>;
+float scale_of(const AttentionArgs& args, int head_dim) noexcept {
+    return args.scale ? *args.scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
+}
+
+const int* ints_of(const std::optional<Tensor>& tensor) noexcept {
+    return tensor ? static_cast<const int*>(tensor->data) : nullptr;
+}
+
+// The division by a page size that is no power of two, for keys below 2^31: Granlund and
+// Montgomery, Division by Invariant Integers using Multiplication, 1994.
+void set_page_size(AttentionParams& params, std::int64_t page_size) noexcept {
+    const auto size = static_cast<std::uint64_t>(page_size);
+    params.page_size = static_cast<int>(page_size);
+    if (std::has_single_bit(size)) {
+        params.page_magic = 0;
+        params.page_shift = std::countr_zero(size);
+        return;
+    }
+    params.page_shift = static_cast<int>(std::bit_width(size - 1)) - 1;
+    const std::uint64_t power = std::uint64_t{1} << (32 + params.page_shift);
+    params.page_magic = static_cast<unsigned>((power + size - 1) / size);
+}
+
+void set_keys(AttentionParams& params, const AttentionArgs& args) noexcept {
+    const KvForm form = kv_form(args);
+    params.k = args.k.data;
+    params.v = args.v.data;
+    params.k_strides = key_strides(args.k, form);
+    params.v_strides = key_strides(args.v, form);
+    params.kv_indptr = ints_of(args.kv_indptr);
+    params.kv_lens = ints_of(args.kv_lens);
+    params.kv_lengths = args.kv_indptr ? kKvLenIndptr : (args.kv_lens ? kKvLenArray : kKvLenFixed);
+    if (!is_paged(form)) return;
+    set_page_size(params, page_size_of(args));
+    if (form == KvForm::page_list) {
+        params.kv_lengths = kKvLenPages;
+        params.page_tables = kTableIndptr;
+        params.page_table = ints_of(args.kv_page_indices);
+        params.kv_page_indptr = ints_of(args.kv_page_indptr);
+        params.last_page_len = ints_of(args.last_page_len);
+        return;
+    }
+    const std::optional<Tensor>& table =
+        form == KvForm::token_table ? args.req_to_token : args.block_table;
+    params.page_tables = kTableRows;
+    params.page_table = ints_of(table);
+    params.table_stride = static_cast<int>(table->strides[0]);
+    params.request_rows = ints_of(args.req_pool_indices);
+}
+
+void set_options(AttentionParams& params, const AttentionArgs& args, int head_dim) noexcept {
+    const float scale = scale_of(args, head_dim);
+    params.scale_log2 = scale * std::numbers::log2e_v<float>;
+    params.window_left = args.window_left;
+    params.window_right = args.window_right;
+    if (args.softcap) params.softcap_scale = scale / *args.softcap;
+    if (args.alibi_slopes) {
+        params.alibi_slopes = static_cast<const float*>(args.alibi_slopes->data);
+    }
+    if (args.sinks) params.sinks = static_cast<const float*>(args.sinks->data);
+    if (args.new_k) {
+        params.new_k = args.new_k->data;
+        params.new_v = args.new_v->data;
+        params.new_k_strides = strides_of(*args.new_k);
+        params.new_v_strides = strides_of(*args.new_v);
+        params.new_len = static_cast<int>(args.new_k->shape[1]);
+    }
+}
+
+void set_workspace(AttentionParams& params, const policy::AttentionChoice& choice, void* scratch,
+                   void* counters) noexcept {
+    if (scratch == nullptr) return;
+    const policy::AttentionWorkspace& workspace = choice.workspace;
+    char* at = static_cast<char*>(scratch);
+    params.partial_out = reinterpret_cast<float*>(at);
+    at += workspace.partial_out_bytes;
+    params.partial_statistics = at;
+    at += workspace.partial_statistics_bytes;
+    params.arrived = static_cast<unsigned*>(counters);
+    if (workspace.map_bytes == 0) return;
+    params.tile_batch = reinterpret_cast<const int*>(at);
+    params.tile_index = params.tile_batch + choice.row_tiles;
 }
 
 }  // namespace
@@ -43,13 +145,11 @@ AttentionParams make_params(const AttentionArgs& args, const policy::AttentionPr
                             void* counters) noexcept {
     AttentionParams params{};
     params.q = args.q.data;
-    params.k = args.k.data;
-    params.v = args.v.data;
     params.out = args.out.data;
-    params.q_strides = strides_of(args.q);
-    params.k_strides = strides_of(args.k);
-    params.v_strides = strides_of(args.v);
-    params.out_strides = strides_of(args.out);
+    params.q_strides = query_strides(args.q, problem.packed);
+    params.out_strides = query_strides(args.out, problem.packed);
+    params.qo_indptr = ints_of(args.qo_indptr);
+    set_keys(params, args);
     if (args.lse) {
         params.lse = static_cast<float*>(args.lse->data);
         params.lse_strides = lse_strides(*args.lse);
@@ -64,14 +164,22 @@ AttentionParams make_params(const AttentionArgs& args, const policy::AttentionPr
     params.kv_heads = problem.kv_heads;
     params.group = problem.group();
     params.row_tiles = choice.row_tiles;
-    params.scale_log2 = scale_log2_of(args, problem.head_dim);
     params.splits = choice.splits;
-    if (scratch != nullptr) {
-        char* base = static_cast<char*>(scratch);
-        params.partial_out = reinterpret_cast<float*>(base);
-        params.partial_statistics = base + choice.workspace.partial_out_bytes;
-        params.arrived = static_cast<unsigned*>(counters);
-    }
+    set_options(params, args, problem.head_dim);
+    set_workspace(params, choice, scratch, counters);
+    return params;
+}
+
+WorkMapParams make_map_params(const AttentionParams& attention,
+                              const policy::AttentionChoice& choice) noexcept {
+    WorkMapParams params{};
+    params.qo_indptr = attention.qo_indptr;
+    params.tile_batch = const_cast<int*>(attention.tile_batch);
+    params.tile_index = const_cast<int*>(attention.tile_index);
+    params.batch = attention.batch;
+    params.group = attention.group;
+    params.tile_m = policy::value_of(choice.spec, "tile_m");
+    params.slots = choice.row_tiles;
     return params;
 }
 

@@ -15,7 +15,9 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
 
 // No rows: nothing to compute, and no geometry to ask the policy for.
 inline bool has_no_rows(const policy::AttentionProblem& problem) noexcept {
-    return problem.batch == 0 || problem.q_len == 0 || problem.q_heads == 0;
+    const bool none_known = !problem.qo_indptr.empty() &&
+                            problem.qo_indptr.ends.front() == problem.qo_indptr.ends.back();
+    return problem.batch == 0 || problem.q_len == 0 || problem.q_heads == 0 || none_known;
 }
 inline bool has_no_rows(const policy::RotaryProblem& problem) noexcept {
     return problem.tokens == 0 || problem.heads == 0;

@@ -34,7 +34,7 @@ Wishes read_wishes() {
         }
     }
     if (const auto kernel = runtime::environment("JITNEY_FORCE")) {
-        if (const policy::KernelInfo* info = policy::find_kernel(*kernel)) {
+        if (const policy::KernelInfo* info = policy::find_variant(*kernel)) {
             wishes.kernel = info->id;
         } else {
             runtime::log::warn(

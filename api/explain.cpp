@@ -58,6 +58,9 @@ Explanation explain(const AttentionArgs& args, std::string_view arch) {
     if (const auto choice = policy::choose_attention(problem, facts, kernel)) {
         fill(explanation, choice->spec, choice->geometry);
         explanation.splits = choice->splits;
+        if (choice->work_map) {
+            explanation.before.push_back(policy::text_of(choice->work_map->spec));
+        }
         explanation.workspace_bytes = choice->workspace.total();
     }
     return explanation;

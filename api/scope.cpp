@@ -9,7 +9,7 @@ namespace {
 constinit thread_local const Scope* innermost_scope = nullptr;
 
 const policy::KernelInfo& find(std::string_view name) {
-    const policy::KernelInfo* info = policy::find_kernel(name);
+    const policy::KernelInfo* info = policy::find_variant(name);
     if (info != nullptr) return *info;
     throw Error(
         ErrorCode::invalid_argument,
@@ -21,6 +21,7 @@ const policy::KernelInfo& find(std::string_view name) {
 std::string kernel_names() {
     std::string names;
     for (const policy::KernelInfo& kernel : policy::kernels()) {
+        if (kernel.helper) continue;
         if (!names.empty()) names += ", ";
         names += kernel.name;
     }

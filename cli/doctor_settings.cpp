@@ -44,8 +44,9 @@ struct Variable {
 
 std::vector<Variable> variables() {
     std::vector<std::string_view> kernels;
-    for (const policy::KernelInfo& kernel : policy::kernels())
-        kernels.push_back(kernel.name);
+    for (const policy::KernelInfo& kernel : policy::kernels()) {
+        if (!kernel.helper) kernels.push_back(kernel.name);
+    }
     return {{"JITNEY_BACKEND", {"jit", "reference"}},
             {"JITNEY_CACHE_DIR", {}},
             {"JITNEY_CACHE_LOCK_TIMEOUT_MS", {}},

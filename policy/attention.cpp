@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel_sources/attention/layout.h"
+#include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 #include "policy/attention_splits.hpp"
 #include "policy/attention_tile.hpp"
@@ -52,14 +53,38 @@ AttentionWorkspace workspace_of(const AttentionProblem& p, int tile_m, std::int6
     const auto rows = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(splits) *
                       static_cast<std::size_t>(tile_m);
     return {static_cast<std::size_t>(tiles) * 4, rows * static_cast<std::size_t>(p.head_dim) * 4,
-            rows * 8};
+            rows * 8, 0};
 }
 
-// Packed requests may each end in a tile that is not full.
+// As many as there are where the host knows the lengths. Else room for every way to divide the
+// queries: each request may end in a tile that is not full.
+std::int64_t packed_tiles(const AttentionProblem& p, int tile_m) {
+    if (p.qo_indptr.empty()) {
+        const std::int64_t rows = rows_a_head(p);
+        return rows / tile_m + std::min<std::int64_t>(p.batch, p.q_len);
+    }
+    std::int64_t tiles = 0;
+    const std::span<const int> ends = p.qo_indptr.ends;
+    for (std::size_t i = 1; i < ends.size(); ++i) {
+        const std::int64_t queries = ends[i] - ends[i - 1];
+        tiles += ceil_div(queries * p.group(), tile_m);
+    }
+    return tiles;
+}
+
 std::int64_t row_tiles_of(const AttentionProblem& p, int tile_m) {
-    const std::int64_t rows = rows_a_head(p);
-    return p.packed ? rows / tile_m + std::min<std::int64_t>(p.batch, rows)
-                    : ceil_div(rows, tile_m);
+    return p.packed ? packed_tiles(p, tile_m) : ceil_div(rows_a_head(p), tile_m);
+}
+
+WorkMapChoice work_map_choice(const DeviceFacts& facts) {
+    WorkMapChoice choice;
+    choice.spec.kernel = KernelId::attn_work_map;
+    choice.spec.arch_number = facts.arch.number;
+    choice.spec.arch_suffix = facts.arch.suffix;
+    choice.spec.values[0] = kWorkMapThreads;
+    choice.geometry.block[0] = kWorkMapThreads;
+    choice.geometry.shared_bytes = work_map_shared_bytes(kWorkMapThreads);
+    return choice;
 }
 
 // `tile` receives the kernel's tile where it is accepted.
@@ -105,6 +130,10 @@ bool prefers_decode(const AttentionProblem& p) {
     return !p.packed && p.q_len <= 16 && rows_a_head(p) <= 64;
 }
 
+void add_once(std::vector<Spec>& specs, const Spec& spec) {
+    if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+}
+
 std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {
     using enum KernelId;
     if (prefers_decode(p)) {
@@ -139,6 +168,10 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
         const std::int64_t tiles = choice.row_tiles * heads(problem);
         if (is_decode(kernel)) choice.splits = attention_splits(problem, tile, tiles, facts);
         choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
+        if (problem.packed) {
+            choice.work_map = work_map_choice(facts);
+            choice.workspace.map_bytes = 8 * static_cast<std::size_t>(choice.row_tiles);
+        }
         choice.geometry.grid[0] = static_cast<unsigned>(tiles * choice.splits);
         choice.geometry.block[0] = kAttentionThreads;
         choice.geometry.shared_bytes = tile.shared_bytes;
@@ -150,15 +183,16 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
 std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts) {
     std::vector<Spec> specs;
     AttentionProblem problem = shape;
+    problem.qo_indptr = {};
     DeviceFacts device = facts;
     const auto add = [&](int batch, int q_len) {
         problem.batch = batch;
         problem.q_len = q_len;
         problem.kv_len = 4096;
         const std::optional<AttentionChoice> choice = choose_attention(problem, device);
-        if (choice && std::find(specs.begin(), specs.end(), choice->spec) == specs.end()) {
-            specs.push_back(choice->spec);
-        }
+        if (!choice) return;
+        if (choice->work_map) add_once(specs, choice->work_map->spec);
+        add_once(specs, choice->spec);
     };
     // The choice depends on q_len below the decode limit, and above only on how many tiles there
     // are in all: a lone request, and more than any GPU has SMs. GPUs of one arch differ in their

@@ -12,6 +12,17 @@
 
 namespace jitney::policy {
 
+// The first query of each request and the end of the last, in memory of the caller's: what stood
+// there at another call can't be told, so that only two empty ones are equal.
+struct HostIndptr {
+    std::span<const int> ends = {};
+
+    bool empty() const noexcept { return ends.empty(); }
+    friend bool operator==(const HostIndptr& a, const HostIndptr& b) noexcept {
+        return a.empty() && b.empty();
+    }
+};
+
 // A problem as far as the choice depends on it. Counts are positive, lengths may be zero, and
 // kv_heads divides q_heads: the caller has checked.
 struct AttentionProblem {
@@ -31,23 +42,31 @@ struct AttentionProblem {
     bool softcap = false;
     bool alibi = false;
     bool sinks = false;
-    bool append = false;  // new keys and values come with the call
+    bool append = false;        // new keys and values come with the call
+    HostIndptr qo_indptr = {};  // packed, where the host knows the lengths
 
     int group() const noexcept { return q_heads / kv_heads; }
     friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
 
-// Device memory that a launch with splits needs beside its tensors; offsets into one block.
-// All zero where one split does.
+// Device memory that a launch needs beside its tensors, offsets into one block: for splits, and for
+// the map of packed queries.
 struct AttentionWorkspace {
     std::size_t arrived_bytes = 0;  // counters: zero before the first launch, kept zero by it
     std::size_t partial_out_bytes = 0;
     std::size_t partial_statistics_bytes = 0;
+    std::size_t map_bytes = 0;  // of each slot its request and its tile
 
     std::size_t scratch_bytes() const noexcept {
-        return partial_out_bytes + partial_statistics_bytes;
+        return partial_out_bytes + partial_statistics_bytes + map_bytes;
     }
     std::size_t total() const noexcept { return arrived_bytes + scratch_bytes(); }
+};
+
+// What makes the map of packed queries, before the attention kernel.
+struct WorkMapChoice {
+    Spec spec;
+    Geometry geometry;
 };
 
 struct AttentionChoice {
@@ -56,6 +75,7 @@ struct AttentionChoice {
     int row_tiles = 0;
     int splits = 1;
     AttentionWorkspace workspace;
+    std::optional<WorkMapChoice> work_map;  // packed queries
 };
 
 inline constexpr int kAttentionCandidates = 4;
@@ -72,11 +92,11 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
                                                 std::optional<KernelId> forced = {});
 
 // Every specialization that attention of such a shape can ask for while batch and lengths vary, on
-// any GPU of that arch: what prewarm compiles so that serving compiles nothing. Mask, causality and
-// alignment are part of the shape.
+// any GPU of that arch: what prewarm compiles so that serving compiles nothing. Mask, causality,
+// layout, options and alignment are part of the shape.
 std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts);
 
-// Dynamic shared memory of one block of an attention specialization.
+// Dynamic shared memory of one block of a specialization of this family.
 int attention_shared_bytes(const Spec& spec) noexcept;
 
 }  // namespace jitney::policy

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernel_sources/attention/layout.h"
+#include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 
 namespace jitney::policy {
@@ -23,8 +24,8 @@ bool edits_logits(const AttentionProblem& p) {
 // The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
 // needs on Hopper; it pays once there are enough tiles for every SM. Above head_dim 128 the
 // accumulators of two blocks would not fit into the registers, and where a mask is read neither. It
-// takes fewer keys where that keeps three blocks on an SM, or what sm_120 has room for, from
-// spilling.
+// takes fewer keys where that keeps three blocks on an SM, what sm_120 has room for, or what pages
+// and slopes need, from spilling.
 Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const int dim = mma_dim(p.head_dim);
     const bool wide =
@@ -36,7 +37,8 @@ Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     }
     const bool newer = facts.arch.number >= 100;
     if (dim > 32 && dim <= 64) return {128, newer || p.paged ? 32 : 48};
-    return {128, dim > 112 && (facts.arch.number >= 120 || p.paged) ? 48 : 64};
+    if (dim > 112 && p.alibi && p.softcap) return {128, 32};
+    return {128, dim > 112 && (facts.arch.number >= 120 || p.paged || p.alibi) ? 48 : 64};
 }
 
 // At least this many stages hide the memory's latency behind the products.
@@ -120,6 +122,9 @@ AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const D
 }
 
 int attention_shared_bytes(const Spec& spec) noexcept {
+    if (spec.kernel == KernelId::attn_work_map) {
+        return work_map_shared_bytes(value_of(spec, "threads"));
+    }
     return shared_bytes(spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
                         {value_of(spec, "tile_m"), value_of(spec, "tile_n")},
                         value_of(spec, "stages"), value_of(spec, "kv") == kPagedKv,

@@ -82,6 +82,8 @@ constexpr std::array kDecodeMma = {head_dim(256, 8),
                                    kAlibi,
                                    kSinks,
                                    kAppend};
+constexpr std::array kWorkMap = {
+    ConstantInfo{.name = "threads", .kind = ConstantKind::integer, .range = {32, 1024, 1, true}}};
 constexpr ConstantInfo kPairs = {
     .name = "pairs", .kind = ConstantKind::integer, .range = {1, 8, 1, true}};
 constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
@@ -95,6 +97,8 @@ constexpr std::array kKernels = {
                kPrefillScalar, 75},
     KernelInfo{KernelId::attn_prefill_mma, "attn_prefill_mma", "attention/prefill_mma.cuh",
                kPrefillMma, 80},
+    KernelInfo{KernelId::attn_work_map, "attn_work_map", "attention/work_map.cuh", kWorkMap, 75,
+               true},
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},
 };
 
@@ -113,6 +117,11 @@ const KernelInfo* find_kernel(std::string_view name) noexcept {
         if (kernel.name == name) return &kernel;
     }
     return nullptr;
+}
+
+const KernelInfo* find_variant(std::string_view name) noexcept {
+    const KernelInfo* kernel = find_kernel(name);
+    return kernel != nullptr && !kernel->helper ? kernel : nullptr;
 }
 
 std::string allowed_names(const ConstantInfo& constant) {

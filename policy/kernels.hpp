@@ -16,6 +16,7 @@ enum class KernelId : std::uint8_t {
     attn_decode_mma,
     attn_prefill_scalar,
     attn_prefill_mma,
+    attn_work_map,
     rotary_emb,
 };
 
@@ -59,12 +60,15 @@ struct KernelInfo {
     std::string_view name;
     std::string_view source;  // the embedded file that defines the kernel's template
     std::span<const ConstantInfo> constants;
-    int minimum_arch;  // 80 for sm_80 and newer
+    int minimum_arch;     // 80 for sm_80 and newer
+    bool helper = false;  // runs beside another kernel, and can't be asked for by name
 };
 
 std::span<const KernelInfo> kernels() noexcept;
 const KernelInfo& info(KernelId id) noexcept;
 const KernelInfo* find_kernel(std::string_view name) noexcept;
+// One that can be asked for by name instead of another; null where it is a helper, or none.
+const KernelInfo* find_variant(std::string_view name) noexcept;
 
 // "fp16, bf16"
 std::string allowed_names(const ConstantInfo& constant);

@@ -88,6 +88,14 @@ void RowSoftmax::take(std::span<const double> scores, const double* values) {
 
 double RowSoftmax::finish() {
     if (largest_ == kNegativeInfinity) return kNegativeInfinity;
+    if (sink_ > largest_) {
+        const double shrink = std::exp(largest_ - sink_);
+        sum_ *= shrink;
+        for (std::int64_t d = 0; d < value_dim_; ++d)
+            accumulator_[d] *= shrink;
+        largest_ = sink_;
+    }
+    sum_ += std::exp(sink_ - largest_);
     for (std::int64_t d = 0; d < value_dim_; ++d)
         accumulator_[d] /= sum_;
     return largest_ + std::log(sum_);

@@ -9,9 +9,9 @@
 //     int64 length(request), heads(), key_dim(), value_dim()
 //     Row key(request, position, head), value(request, position, head)
 //   Rules     what a query sees, and what becomes of a score
-//     KeyRange range(request, head, query, q_len, kv_len)   the keys that it can see at all
-//     void apply(request, head, query, first_key, scores)   edits scaled scores; -inf hides a key
-//     double sink(head)                                     a logit without a value; -inf for none
+//     KeyRange range(place)                  the keys that the query can see at all
+//     void apply(place, first_key, scores)   edits scaled scores; -inf hides a key
+//     double sink(head)                      a logit without a value; -inf for none
 #pragma once
 
 #include <algorithm>
@@ -35,6 +35,18 @@ struct KeyRange {
     std::int64_t end = 0;
 };
 
+// A query, and where it stands.
+struct QueryPlace {
+    std::int64_t request;
+    std::int64_t head;
+    std::int64_t position;  // in its request
+    std::int64_t offset;    // kv_len - q_len: keys and queries end together
+    std::int64_t kv_len;
+
+    // Of the query among the keys.
+    std::int64_t own_key() const { return position + offset; }
+};
+
 // scores[j] = scale * sum over d of query[d] * keys[d * pitch + j], for j in [0, count).
 void score_keys(const double* query, const double* keys, std::int64_t head_dim, std::int64_t pitch,
                 std::int64_t count, double scale, double* scores);
@@ -49,14 +61,12 @@ class RowSoftmax {
   public:
     RowSoftmax() = default;
     RowSoftmax(double* accumulator, std::int64_t value_dim, double sink)
-        : accumulator_(accumulator),
-          value_dim_(value_dim),
-          largest_(sink),
-          sum_(sink == kNegativeInfinity ? 0.0 : 1.0) {}
+        : accumulator_(accumulator), value_dim_(value_dim), sink_(sink) {}
 
     // Takes in the scores of some keys; those of -inf are not seen. `values` holds a row for each.
     void take(std::span<const double> scores, const double* values);
-    // Divides the accumulator by the sum and returns the LSE; a row that saw nothing is 0 and -inf.
+    // Divides the accumulator by the sum, which the sink joins, and returns the LSE. A row that saw
+    // no key is 0 and -inf, sink or not.
     double finish();
 
   private:
@@ -64,6 +74,7 @@ class RowSoftmax {
     std::int64_t value_dim_ = 0;
     double largest_ = kNegativeInfinity;
     double sum_ = 0.0;
+    double sink_ = kNegativeInfinity;
 };
 
 // Query rows that share a KV head are worked on together, so that each key and value is converted
@@ -100,8 +111,7 @@ template <typename Queries, typename Keys, typename Rules>
 void attend_tile(const Queries& queries, const Keys& keys, const Rules& rules, double scale,
                  const AttentionTile& tile) {
     struct QueryRow {
-        std::int64_t position;
-        std::int64_t head;
+        QueryPlace place;
         KeyRange range;
         RowSoftmax softmax;
     };
@@ -119,13 +129,13 @@ void attend_tile(const Queries& queries, const Keys& keys, const Rules& rules, d
     KeyRange all{kv_len, 0};
     for (std::int64_t r = 0; r < row_count; ++r) {
         QueryRow& row = rows[sized(r)];
-        row.position = (tile.first_row + r) / group;
-        row.head = tile.kv_head * group + (tile.first_row + r) % group;
-        const KeyRange range = rules.range(tile.request, row.head, row.position, q_len, kv_len);
+        row.place = {tile.request, tile.kv_head * group + (tile.first_row + r) % group,
+                     (tile.first_row + r) / group, kv_len - q_len, kv_len};
+        const KeyRange range = rules.range(row.place);
         row.range = {std::max<std::int64_t>(range.begin, 0), std::min(range.end, kv_len)};
         row.softmax =
-            RowSoftmax(accumulators.data() + r * value_dim, value_dim, rules.sink(row.head));
-        read_row(queries.query(tile.request, row.position, row.head), key_dim,
+            RowSoftmax(accumulators.data() + r * value_dim, value_dim, rules.sink(row.place.head));
+        read_row(queries.query(tile.request, row.place.position, row.place.head), key_dim,
                  query_values.data() + r * key_dim);
         if (row.range.begin < row.range.end) {
             all.begin = std::min(all.begin, row.range.begin);
@@ -153,7 +163,7 @@ void attend_tile(const Queries& queries, const Keys& keys, const Rules& rules, d
             const std::span<double> seen(scores.data(), sized(end - begin));
             score_keys(query_values.data() + r * key_dim, turned_keys.data() + (begin - block),
                        key_dim, kKeysPerBlock, end - begin, scale, seen.data());
-            rules.apply(tile.request, row.head, row.position, begin, seen);
+            rules.apply(row.place, begin, seen);
             row.softmax.take(seen, values.data() + (begin - block) * value_dim);
         }
     }
@@ -161,9 +171,9 @@ void attend_tile(const Queries& queries, const Keys& keys, const Rules& rules, d
     for (std::int64_t r = 0; r < row_count; ++r) {
         QueryRow& row = rows[sized(r)];
         const double lse = row.softmax.finish();
-        write_row(queries.out(tile.request, row.position, row.head), value_dim,
+        write_row(queries.out(tile.request, row.place.position, row.place.head), value_dim,
                   accumulators.data() + r * value_dim);
-        float* target = queries.lse(tile.request, row.position, row.head);
+        float* target = queries.lse(tile.request, row.place.position, row.place.head);
         if (target != nullptr) *target = static_cast<float>(lse);
     }
 }

@@ -45,10 +45,11 @@ void require_shape(const Tensor& tensor, const std::string& name,
                 text_of({shape.begin(), shape.size()}));
 }
 
-void require_heads(const Tensor& tensor, const std::string& name) {
+void require_heads(const Tensor& tensor, const std::string& name, int dims) {
     require_host(tensor, name);
-    require(tensor.ndim == 4, name + " has the shape " + text_of_shape(tensor) +
-                                  "; it must be [batch, length, heads, head_dim]");
+    require(tensor.ndim == dims,
+            name + " has the shape " + text_of_shape(tensor) + "; it must be " +
+                (dims == 4 ? "[batch, length, heads, head_dim]" : "[tokens, heads, head_dim]"));
     require(
         tensor.dtype == DType::fp32 || tensor.dtype == DType::fp16 || tensor.dtype == DType::bf16,
         name + " must be fp32, fp16 or bf16");

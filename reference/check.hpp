@@ -18,7 +18,7 @@ void require(bool condition, const std::string& message);
 void require_host(const Tensor& tensor, const std::string& name);
 void require_shape(const Tensor& tensor, const std::string& name,
                    std::initializer_list<std::int64_t> shape);
-// A host tensor of four dimensions, in fp32, fp16 or bf16.
-void require_heads(const Tensor& tensor, const std::string& name);
+// A host tensor in fp32, fp16 or bf16, of four dimensions, or of three: without a batch.
+void require_heads(const Tensor& tensor, const std::string& name, int dims = 4);
 
 }  // namespace jitney::reference

@@ -1,12 +1,16 @@
 #include "tests/api/software_kernels.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <numbers>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "kernel_sources/attention/params.h"
+#include "kernel_sources/attention/work_map.h"
+#include "kernel_sources/common/constants.h"
 #include "kernel_sources/rotary/params.h"
 #include "reference/attention.hpp"
 #include "reference/rotary.hpp"
@@ -34,6 +38,115 @@ Tensor heads_of(const void* data, DType dtype, int batch, int length, int heads,
                      {strides.batch, strides.row, strides.head, 1});
 }
 
+Tensor ints_of(const int* data, std::int64_t count) {
+    return tensor_of(data, DType::int32, {count}, {1});
+}
+
+// Of a table or a pool nothing tells how many rows it has.
+constexpr std::int64_t kMany = std::int64_t{1} << 30;
+
+void check_division(const AttentionParams& p) {
+    for (const unsigned key : {0u, 1u, 4u, 15u, 16u, 17u, 12345u, 0x7ffffff1u, 0x7fffffffu}) {
+        const unsigned page = p.page_magic == 0
+                                  ? key
+                                  : static_cast<unsigned>(std::uint64_t{key} * p.page_magic >> 32);
+        if (page >> p.page_shift != key / static_cast<unsigned>(p.page_size)) {
+            throw std::logic_error("a page size that is divided by wrongly");
+        }
+    }
+}
+
+void set_pages(const AttentionParams& p, reference::Attention& call) {
+    check_division(p);
+    if (p.page_tables == kTableIndptr) {
+        call.kv_page_indptr = ints_of(p.kv_page_indptr, p.batch + 1);
+        call.kv_page_indices = ints_of(p.page_table, p.kv_page_indptr[p.batch]);
+        call.last_page_len = ints_of(p.last_page_len, p.batch);
+        return;
+    }
+    const std::int64_t rows = p.request_rows != nullptr ? kMany : p.batch;
+    const Tensor table = tensor_of(p.page_table, DType::int32, {rows, std::max(p.table_stride, 1)},
+                                   {p.table_stride, 1});
+    if (p.request_rows != nullptr) {
+        call.req_to_token = table;
+        call.req_pool_indices = ints_of(p.request_rows, p.batch);
+    } else {
+        call.block_table = table;
+    }
+}
+
+void set_keys(std::string_view image, const AttentionParams& p, DType dtype, int head_dim,
+              reference::Attention& call) {
+    const bool paged = constant(image, "kv") == kPagedKv;
+    if (p.kv_lengths == kKvLenIndptr) call.kv_indptr = ints_of(p.kv_indptr, p.batch + 1);
+    if (p.kv_lengths == kKvLenArray) call.kv_lens = ints_of(p.kv_lens, p.batch);
+    if (paged) set_pages(p, call);
+    for (const auto& [to, from, s] :
+         {std::tuple{&call.k, p.k, &p.k_strides}, std::tuple{&call.v, p.v, &p.v_strides}}) {
+        if (!paged && p.kv_lengths == kKvLenIndptr) {
+            *to = tensor_of(from, dtype, {p.kv_indptr[p.batch], p.kv_heads, head_dim},
+                            {s->row, s->head, 1});
+        } else {
+            *to = tensor_of(
+                from, dtype,
+                {paged ? kMany : p.batch, paged ? p.page_size : p.kv_len, p.kv_heads, head_dim},
+                {s->batch, s->row, s->head, 1});
+        }
+    }
+}
+
+// Each tile of each request once, and nothing else.
+void check_map(const AttentionParams& p, int tile_m) {
+    std::vector<std::vector<bool>> seen(static_cast<std::size_t>(p.batch));
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        const int rows = (p.qo_indptr[i + 1] - p.qo_indptr[i]) * p.group;
+        seen[i].resize(static_cast<std::size_t>((rows + tile_m - 1) / tile_m));
+    }
+    for (int slot = 0; slot < p.row_tiles; ++slot) {
+        if (p.tile_batch[slot] < 0) continue;
+        auto tile = seen.at(static_cast<std::size_t>(p.tile_batch[slot]))
+                        .at(static_cast<std::size_t>(p.tile_index[slot]));
+        if (tile) throw std::logic_error("a tile that stands twice in the map");
+        seen[static_cast<std::size_t>(p.tile_batch[slot])]
+            [static_cast<std::size_t>(p.tile_index[slot])] = true;
+    }
+    for (const auto& tiles : seen) {
+        if (std::ranges::find(tiles, false) != tiles.end()) {
+            throw std::logic_error("a tile that the map leaves out");
+        }
+    }
+}
+
+void run_work_map(const WorkMapParams& p) {
+    int slot = 0;
+    for (int request = 0; request < p.batch; ++request) {
+        const int rows = (p.qo_indptr[request + 1] - p.qo_indptr[request]) * p.group;
+        for (int tile = (rows + p.tile_m - 1) / p.tile_m; tile-- > 0; ++slot) {
+            if (slot == p.slots) throw std::logic_error("a map that is too small");
+            p.tile_batch[slot] = request;
+            p.tile_index[slot] = tile;
+        }
+    }
+    std::fill(p.tile_batch + slot, p.tile_batch + p.slots, -1);
+}
+
+void set_options(std::string_view image, const AttentionParams& p, reference::Attention& call) {
+    const int heads = p.kv_heads * p.group;
+    const double scale = static_cast<double>(p.scale_log2) / std::numbers::log2e;
+    call.scale = scale;
+    if (constant(image, "window") != 0) {
+        call.window_left = p.window_left;
+        call.window_right = p.window_right;
+    }
+    if (constant(image, "softcap") != 0) {
+        call.softcap = scale / static_cast<double>(p.softcap_scale);
+    }
+    if (constant(image, "alibi") != 0) {
+        call.alibi_slopes = tensor_of(p.alibi_slopes, DType::fp32, {heads}, {1});
+    }
+    if (constant(image, "sinks") != 0) call.sinks = tensor_of(p.sinks, DType::fp32, {heads}, {1});
+}
+
 void check_workspace(const AttentionParams& params) {
     if (params.splits == 1) return;
     if (params.partial_out == nullptr || params.partial_statistics == nullptr ||
@@ -43,28 +156,57 @@ void check_workspace(const AttentionParams& params) {
     if (*params.arrived != 0) throw std::logic_error("a counter that is not zero");
 }
 
+Tensor queries_of(const void* data, DType dtype, const AttentionParams& p, int head_dim,
+                  const AttentionStrides& s) {
+    const int heads = p.kv_heads * p.group;
+    if (p.qo_indptr == nullptr) return heads_of(data, dtype, p.batch, p.q_len, heads, head_dim, s);
+    return tensor_of(data, dtype, {p.q_len, heads, head_dim}, {s.row, s.head, 1});
+}
+
+// A mask as large as the longest lengths: more of it is not known, and not read.
+void set_mask(const AttentionParams& p, reference::Attention& call) {
+    int q_len = p.qo_indptr == nullptr ? p.q_len : 0;
+    for (int i = 0; p.qo_indptr != nullptr && i < p.batch; ++i)
+        q_len = std::max(q_len, p.qo_indptr[i + 1] - p.qo_indptr[i]);
+    const bool one_kv_len =
+        call.k.ndim == 4 && !call.block_table && !call.req_to_token && !call.kv_page_indices;
+    const AttentionStrides& s = p.mask_strides;
+    call.mask = tensor_of(p.mask, DType::boolean,
+                          {p.batch, p.kv_heads * p.group, q_len, one_kv_len ? p.kv_len : kMany},
+                          {s.batch, s.head, s.row, 1});
+}
+
 void run_attention(std::string_view image, const AttentionParams& p) {
     check_workspace(p);
     const auto dtype = static_cast<DType>(constant(image, "format"));
     const int head_dim = constant(image, "head_dim");
-    const int heads = p.kv_heads * p.group;
-    reference::Attention call;
-    call.q = heads_of(p.q, dtype, p.batch, p.q_len, heads, head_dim, p.q_strides);
-    call.k = heads_of(p.k, dtype, p.batch, p.kv_len, p.kv_heads, head_dim, p.k_strides);
-    call.v = heads_of(p.v, dtype, p.batch, p.kv_len, p.kv_heads, head_dim, p.v_strides);
-    call.out = heads_of(p.out, dtype, p.batch, p.q_len, heads, head_dim, p.out_strides);
-    call.causal = constant(image, "causal") != 0;
-    if (constant(image, "mask") != 0) {
-        const AttentionStrides& s = p.mask_strides;
-        call.mask = tensor_of(p.mask, DType::boolean, {p.batch, heads, p.q_len, p.kv_len},
-                              {s.batch, s.head, s.row, 1});
+    const bool decode = image.find("attention/decode") != std::string_view::npos;
+    if (!decode && (constant(image, "queries") == kPackedQueries) != (p.qo_indptr != nullptr)) {
+        throw std::logic_error("a kernel for other queries");
     }
+    if (p.qo_indptr != nullptr) check_map(p, constant(image, "tile_m"));
+    reference::Attention call;
+    call.q = queries_of(p.q, dtype, p, head_dim, p.q_strides);
+    call.out = queries_of(p.out, dtype, p, head_dim, p.out_strides);
+    if (p.qo_indptr != nullptr) call.qo_indptr = ints_of(p.qo_indptr, p.batch + 1);
+    set_keys(image, p, dtype, head_dim, call);
+    call.causal = constant(image, "causal") != 0;
+    if (constant(image, "mask") != 0) set_mask(p, call);
     if (p.lse != nullptr) {
         const AttentionStrides& s = p.lse_strides;
+        const int heads = p.kv_heads * p.group;
         call.lse =
-            tensor_of(p.lse, DType::fp32, {p.batch, heads, p.q_len}, {s.batch, s.head, s.row});
+            p.qo_indptr == nullptr
+                ? tensor_of(p.lse, DType::fp32, {p.batch, heads, p.q_len}, {s.batch, s.head, s.row})
+                : tensor_of(p.lse, DType::fp32, {p.q_len, heads}, {s.row, s.head});
     }
-    call.scale = static_cast<double>(p.scale_log2) / std::numbers::log2e;
+    set_options(image, p, call);
+    if (decode && constant(image, "append") != 0) {
+        call.new_k =
+            heads_of(p.new_k, dtype, p.batch, p.new_len, p.kv_heads, head_dim, p.new_k_strides);
+        call.new_v =
+            heads_of(p.new_v, dtype, p.batch, p.new_len, p.kv_heads, head_dim, p.new_v_strides);
+    }
     reference::attention(call);
 }
 
@@ -108,7 +250,9 @@ void run_rotary(std::string_view image, const RotaryParams& p) {
 
 void run_software_kernel(const char* image, void** parameters) {
     const std::string_view text = image;
-    if (text.find("\"rotary/") != std::string_view::npos) {
+    if (text.find("\"attention/work_map") != std::string_view::npos) {
+        run_work_map(*static_cast<const WorkMapParams*>(parameters[0]));
+    } else if (text.find("\"rotary/") != std::string_view::npos) {
         run_rotary(text, *static_cast<const RotaryParams*>(parameters[0]));
     } else {
         run_attention(text, *static_cast<const AttentionParams*>(parameters[0]));

@@ -23,6 +23,15 @@ AttentionProblem attention_shape(int head_dim, int format, bool causal, bool mas
     return shape;
 }
 
+// Keys on pages; ragged queries, or queries of one length whose keys are appended.
+AttentionProblem served_shape(int head_dim, bool packed) {
+    AttentionProblem shape = attention_shape(head_dim, kBf16, true, false);
+    shape.paged = true;
+    shape.packed = packed;
+    shape.append = !packed;
+    return shape;
+}
+
 std::vector<AttentionProblem> attention_shapes(Extent extent) {
     std::vector<AttentionProblem> shapes;
     const auto add = [&](int head_dim, int format, bool causal, bool mask) {
@@ -36,6 +45,11 @@ std::vector<AttentionProblem> attention_shapes(Extent extent) {
         add(head_dim, kBf16, true, false);
     add(128, kFp32, true, false);
     add(59, kFp16, false, true);
+    // A server's prefill and decode.
+    for (const int head_dim : {64, 128}) {
+        shapes.push_back(served_shape(head_dim, true));
+        shapes.push_back(served_shape(head_dim, false));
+    }
     if (extent == Extent::selection) return shapes;
 
     // Language models, encoders with padding masks, diffusion and vision models.
@@ -54,6 +68,25 @@ std::vector<AttentionProblem> attention_shapes(Extent extent) {
     add(512, kBf16, true, false);
     add_unaligned(1, kFp16);
     add_unaligned(64, kBf16);
+    // Options, one at a time and together.
+    for (const int head_dim : {64, 128}) {
+        for (const bool packed : {true, false}) {
+            AttentionProblem shape = served_shape(head_dim, packed);
+            shape.append = false;
+            shapes.push_back(shape);
+            for (bool AttentionProblem::*option :
+                 {&AttentionProblem::window, &AttentionProblem::softcap, &AttentionProblem::alibi,
+                  &AttentionProblem::sinks}) {
+                shape.*option = true;
+                shapes.push_back(shape);
+                shapes.back().paged = false;
+            }
+            shapes.push_back(shape);
+        }
+    }
+    AttentionProblem ragged = served_shape(128, true);
+    ragged.paged = false;
+    shapes.push_back(ragged);
     return shapes;
 }
 

@@ -15,6 +15,7 @@
 using namespace jitney;
 using namespace jitney::tests;
 using reference::KeyRange;
+using reference::QueryPlace;
 using reference::Row;
 
 namespace {
@@ -82,13 +83,10 @@ struct WindowRules {
     std::int64_t left;
     std::array<double, kHeads> sinks;
 
-    KeyRange range(std::int64_t, std::int64_t, std::int64_t query, std::int64_t q_len,
-                   std::int64_t kv_len) const {
-        const std::int64_t own = query + kv_len - q_len;
-        return {own - left, own + 1};
+    KeyRange range(const QueryPlace& query) const {
+        return {query.own_key() - left, query.own_key() + 1};
     }
-    void apply(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-               std::span<double> scores) const {
+    void apply(const QueryPlace&, std::int64_t, std::span<double> scores) const {
         for (double& score : scores)
             score = kBound * std::tanh(score / kBound);
     }
@@ -149,7 +147,7 @@ TEST_CASE("ragged queries, paged keys, a window, bounded scores and sinks") {
             for (std::int64_t h = 0; h < kHeads; ++h) {
                 const std::int64_t token = queries.first(request) + i;
                 const std::int64_t kv_head = h / 2;
-                double sum = std::exp(rules.sink(h));
+                double sum = 0.0;
                 std::array<double, kDim> weighted{};
                 for (std::int64_t j = 0; j < kv_len; ++j) {
                     const std::int64_t own = i + kv_len - q_len;
@@ -165,6 +163,7 @@ TEST_CASE("ragged queries, paged keys, a window, bounded scores and sinks") {
                         weighted[static_cast<std::size_t>(d)] += weight * v.at({slot, kv_head, d});
                     }
                 }
+                if (sum > 0.0) sum += std::exp(rules.sink(h));
                 INFO("request ", request, ", query ", i, ", head ", h);
                 if (sum == 0.0) {
                     CHECK(lse.at({token, h}) == reference::kNegativeInfinity);

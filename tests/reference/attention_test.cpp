@@ -431,7 +431,8 @@ TEST_CASE("arguments that contradict each other are refused, and say how") {
             FAIL_CHECK("accepted: ", part);
         } catch (const Error& error) {
             CHECK(error.code() == ErrorCode::invalid_argument);
-            CHECK_MESSAGE(std::string(error.what()).find(part) != std::string::npos, error.what());
+            CHECK_MESSAGE(std::string(error.what()).find(part) != std::string::npos,
+                          std::string(error.what()));
         }
     };
     refuses("k has the shape [2, 7, 2, 5]", [](auto& call) { call.k.shape[3] = 5; });

@@ -1,8 +1,11 @@
-// Attention. softmax(scale * Q K^T) V over dense tensors, on the GPU or, for host tensors, on the
-// reference backend.
+// Attention: softmax(scale * Q K^T) V on the GPU or, for host tensors, on the reference backend.
+// Queries of one length or ragged; keys and values in one tensor a batch, ragged, in a padded
+// cache, or in a pool of pages.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 
 #include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
@@ -12,29 +15,82 @@ namespace jitney {
 // Tensors are views in the layout [batch, length, heads, head_dim] (blhd); any strides, the
 // innermost contiguous, so that [batch, heads, length, head_dim] is the same with other strides.
 // All tensors live on one device and q, k, v, out share one dtype: bf16, fp16 or fp32. A stride of
-// 0 repeats an input; out and lse overlap neither themselves nor an input.
+// 0 repeats an input; out and lse overlap neither themselves nor an input. Index tensors (all that
+// say where requests stand) are int32; a GPU's are read by the kernels, so that a captured launch
+// follows what they hold then, and nothing on the host can check their values. Nothing is read past
+// a request's length, and nothing is written to rows that belong to no request.
 struct AttentionArgs {
-    Tensor q;    // [batch, q_len, q_heads, head_dim]
-    Tensor k;    // [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads
-    Tensor v;    // [batch, kv_len, kv_heads, head_dim]
-    Tensor out;  // [batch, q_len, q_heads, head_dim]
+    Tensor q;    // [batch, q_len, q_heads, head_dim]; ragged: [total_q, q_heads, head_dim]
+    Tensor k;    // [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads. Ragged:
+    Tensor v;    // [total_kv, kv_heads, head_dim]; paged: the pools, see below
+    Tensor out;  // as q
 
     // bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
-    // [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all.
+    // [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all. Where lengths
+    // differ, kv_len and q_len are at least those of the longest request, and rows and columns
+    // count from the first query and the first key of each request.
     std::optional<Tensor> mask;
-    // Query i sees the keys j <= i + (kv_len - q_len): aligned at the bottom right.
+    // Query i sees the keys j <= i + (kv_len - q_len) of its request: aligned at the bottom right.
     bool causal = false;
     // Positive and finite; 1 / sqrt(head_dim) where it is left out.
     std::optional<float> scale;
-    // fp32 [batch, q_heads, q_len]: receives the natural-log LSE of the scaled scores of each row.
+    // fp32 [batch, q_heads, q_len] (ragged: [total_q, q_heads]): receives the natural-log LSE of
+    // the scaled scores of each row.
     std::optional<Tensor> lse;
+
+    // Ragged queries: request b has the rows qo_indptr[b] to qo_indptr[b + 1] of q. [batch + 1].
+    std::optional<Tensor> qo_indptr;
+    // The same numbers on the host, where they are known there: the launch then has no more blocks
+    // than there is work. Leave it out where a captured launch will see other numbers.
+    std::span<const int> qo_indptr_host = {};
+
+    // How many keys each request has, where it is not all of k. One of
+    std::optional<Tensor> kv_lens;    // [batch]: the first kv_lens[b] of a padded cache, or pages
+    std::optional<Tensor> kv_indptr;  // [batch + 1]: kv_indptr[b + 1] - kv_indptr[b]; without
+                                      // pages also the first row of each request in k and v
+
+    // Pages: k and v are pools [pages, page_size, kv_heads, head_dim], of any page size, or
+    // [slots, kv_heads, head_dim], which is a page size of 1; other orders are other strides.
+    // The pages of a request are named in one of three forms:
+    //   token table  row req_pool_indices[b] of req_to_token [requests, max_len]; page size 1;
+    //                with kv_indptr or kv_lens
+    //   block table  row b of block_table [batch, max_pages]; with kv_lens or kv_indptr
+    //   page list    kv_page_indices[kv_page_indptr[b]] on, to kv_page_indptr[b + 1]; the last of
+    //                them holds last_page_len[b] keys, from 1 to page_size
+    std::optional<Tensor> req_to_token;
+    std::optional<Tensor> req_pool_indices;  // [batch]
+    std::optional<Tensor> block_table;
+    std::optional<Tensor> kv_page_indptr;   // [batch + 1]
+    std::optional<Tensor> kv_page_indices;  // [any]
+    std::optional<Tensor> last_page_len;    // [batch]
+    // About how many keys the longest request has, where the shapes of the tables say far more: it
+    // steers the choice of the launch, and the result does not depend on it.
+    std::optional<std::int64_t> max_kv_len;
+
+    // A query whose own place among the keys is p, where the last query stands at the last key,
+    // sees the keys p - window_left to p + window_right, both included. -1: no bound.
+    int window_left = -1;
+    int window_right = -1;
+    // Scaled scores become softcap * tanh(score / softcap). Positive and finite.
+    std::optional<float> softcap;
+    // fp32 [q_heads]: slope * |p - key| is subtracted from a score, after the soft cap.
+    std::optional<Tensor> alibi_slopes;
+    // fp32 [q_heads]: a logit without a value, which joins the denominator and the LSE of each row
+    // that sees a key.
+    std::optional<Tensor> sinks;
+
+    // [batch, new_len, kv_heads, head_dim]: the last new_len keys and values of each request, which
+    // its length counts already. They are attended to, and written to their place in k and v, which
+    // no two requests share, in the same launch. For up to 64 queries a request, not ragged.
+    std::optional<Tensor> new_k;
+    std::optional<Tensor> new_v;
 };
 
 // Runs attention: picks decode or prefill, the variant and the backend, and falls back (backend.hpp
-// says how to steer it). A row that sees no key gives 0 and LSE -inf; zero lengths are legal. On
-// the GPU it is asynchronous on `stream`, in the caller's current context (the primary context of
-// the tensors' device where there is none), and it can be captured in a graph once a call has
-// loaded its kernel. Throws Error before anything is launched.
+// says how to steer it). A row that sees no key gives 0 and LSE -inf; zero lengths are legal, and
+// requests of length 0 beside others. On the GPU it is asynchronous on `stream`, in the caller's
+// current context (the primary context of the tensors' device where there is none), and it can be
+// captured in a graph once a call has loaded its kernels. Throws Error before anything is launched.
 JITNEY_API void attention(const AttentionArgs& args, Stream stream = nullptr);
 
 namespace ops {

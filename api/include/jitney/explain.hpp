@@ -26,6 +26,7 @@ struct Explanation {
     int shared_bytes = 0;             // dynamic, a block
     int splits = 1;                   // of the keys, among blocks
     std::size_t workspace_bytes = 0;  // device memory beside the tensors
+    std::vector<std::string> before;  // specializations that are launched before the chosen one
     // In the order of preference. Empty where nothing has to be computed.
     std::vector<ExplainedCandidate> candidates;
 };

@@ -191,18 +191,12 @@ void run_random_requests(const Covered& covered, int wanted, tests::Random& rand
     CHECK_MESSAGE(ran == wanted, "random requests hardly ever ask for this specialization");
 }
 
-// Whether a call of the library can ask for it.
-bool is_plain(const policy::AttentionProblem& problem) {
-    return !problem.packed && !problem.paged && !problem.window && !problem.softcap &&
-           !problem.alibi && !problem.sinks && !problem.append;
-}
-
 void run_kernel_of(KernelId kernel) {
     tests::Random random(run_seed());
     for (const Covered& covered : covered_lines(kernel)) {
         INFO(policy::text_of(covered.spec));
         REQUIRE(covered.attention);
-        if (is_plain(covered.attention->problem)) {
+        if (covered.attention->is_plain()) {
             run_plain_line(covered, random);
             run_random_requests(covered, problems_a_line(4), random);
         } else {

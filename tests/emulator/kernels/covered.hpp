@@ -14,6 +14,13 @@ struct AttentionLine {
     policy::KernelId kernel;
     policy::AttentionProblem problem;  // batch, heads and lengths are those of an example
     policy::DeviceFacts facts;
+
+    // Requests of one length in dense tensors, without options.
+    bool is_plain() const {
+        const policy::AttentionProblem& p = problem;
+        return !p.packed && !p.paged && !p.window && !p.softcap && !p.alibi && !p.sinks &&
+               !p.append;
+    }
 };
 
 struct Covered {

@@ -67,23 +67,21 @@ struct Keys {
 struct Rules {
     const Requests& batch;
 
-    KeyRange range(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                   std::int64_t kv_len) const {
-        return {0, kv_len};
-    }
-    void apply(std::int64_t request, std::int64_t head, std::int64_t query, std::int64_t first_key,
+    KeyRange range(const reference::QueryPlace& query) const { return {0, query.kv_len}; }
+    void apply(const reference::QueryPlace& query, std::int64_t first_key,
                std::span<double> scores) const {
         const RequestsShape& shape = batch.shape;
-        const RequestLengths& lengths = shape.requests[static_cast<std::size_t>(request)];
-        const std::int64_t place = query + lengths.kv_len - lengths.q_len;
         for (std::size_t i = 0; i < scores.size(); ++i) {
             const std::int64_t key = first_key + static_cast<std::int64_t>(i);
             double& score = scores[i];
             if (shape.softcap != 0.0) score = shape.softcap * std::tanh(score / shape.softcap);
             if (shape.alibi) {
-                score -= batch.slopes.get(head) * static_cast<double>(std::abs(place - key));
+                score -= batch.slopes.get(query.head) *
+                         static_cast<double>(std::abs(query.own_key() - key));
             }
-            if (!batch.sees(request, head, query, key)) score = reference::kNegativeInfinity;
+            if (!batch.sees(query.request, query.head, query.position, key)) {
+                score = reference::kNegativeInfinity;
+            }
         }
     }
     double sink(std::int64_t head) const {
@@ -98,22 +96,6 @@ void Requests::run_reference() {
     const Queries queries{*this, {q.view()}, {out.view()}, lse.view()};
     const Keys keys{*this, {k.view()}, {v.view()}};
     reference::attend(queries, keys, Rules{*this}, shape.scale());
-    if (!shape.sinks) return;
-    // A sink alone is no key: a row that sees nothing else stays empty.
-    for (std::int64_t request = 0; request < shape.batch(); ++request) {
-        const RequestLengths& lengths = shape.requests[static_cast<std::size_t>(request)];
-        for (std::int64_t head = 0; head < shape.q_heads(); ++head) {
-            for (std::int64_t query = 0; query < lengths.q_len; ++query) {
-                bool any = false;
-                for (std::int64_t key = 0; key < lengths.kv_len && !any; ++key)
-                    any = sees(request, head, query, key);
-                if (!any) {
-                    *queries.lse(request, query, head) =
-                        static_cast<float>(reference::kNegativeInfinity);
-                }
-            }
-        }
-    }
 }
 
 }  // namespace jitney::emulator

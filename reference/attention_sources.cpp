@@ -1,0 +1,202 @@
+#include "reference/attention_sources.hpp"
+
+#include <string>
+
+#include "reference/check.hpp"
+
+namespace jitney::reference {
+
+namespace {
+
+std::string text(std::int64_t number) {
+    return std::to_string(number);
+}
+
+Indices indices(const Tensor& tensor, const std::string& name, std::int64_t count) {
+    require_host(tensor, name);
+    require(tensor.dtype == DType::int32, name + " must be int32");
+    require_shape(tensor, name, {count});
+    return {static_cast<const std::int32_t*>(tensor.data), tensor.strides[0]};
+}
+
+Indices table_row(const Tensor& table, std::int64_t row) {
+    return {static_cast<const std::int32_t*>(table.data) + row * table.strides[0],
+            table.strides[1]};
+}
+
+void require_table(const Tensor& table, const std::string& name) {
+    require_host(table, name);
+    require(table.dtype == DType::int32, name + " must be int32");
+    require(table.ndim == 2, name + " has the shape " + text_of_shape(table) +
+                                 "; it must have two dimensions, requests and columns");
+}
+
+// The beginnings of the parts that an indptr tensor makes of [0, total), and the end of the last.
+std::vector<std::int64_t> parts(const Tensor& tensor, const std::string& name,
+                                std::int64_t requests, std::int64_t total) {
+    const Indices ends = indices(tensor, name, requests + 1);
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = 0; i <= requests; ++i) {
+        const std::int64_t low = i == 0 ? 0 : result.back();
+        require(ends[i] >= low && ends[i] <= total, name + "[" + text(i) + "] is " + text(ends[i]) +
+                                                        "; it must lie between " + text(low) +
+                                                        " and " + text(total));
+        result.push_back(ends[i]);
+    }
+    return result;
+}
+
+std::vector<std::int64_t> lengths_of(const std::vector<std::int64_t>& parts) {
+    std::vector<std::int64_t> lengths;
+    for (std::size_t i = 1; i < parts.size(); ++i)
+        lengths.push_back(parts[i] - parts[i - 1]);
+    return lengths;
+}
+
+}  // namespace
+
+HeadRows HeadRows::of_batch(const Tensor& tensor) {
+    return {tensor, tensor.strides[0], tensor.strides[1]};
+}
+
+HeadRows HeadRows::of_tokens(const Tensor& tensor) {
+    return {tensor, 0, tensor.strides[0]};
+}
+
+HeadRows HeadRows::of_slots(const Tensor& tensor) {
+    return {tensor, tensor.strides[0], 0};
+}
+
+CallQueries::CallQueries(const Attention& call) : lse_(call.lse) {
+    if (!call.qo_indptr) {
+        q_ = HeadRows::of_batch(call.q);
+        out_ = HeadRows::of_batch(call.out);
+        first_.assign(at(call.q.shape[0]), 0);
+        lengths_.assign(at(call.q.shape[0]), call.q.shape[1]);
+        return;
+    }
+    q_ = HeadRows::of_tokens(call.q);
+    out_ = HeadRows::of_tokens(call.out);
+    first_ = parts(*call.qo_indptr, "qo_indptr", call.qo_indptr->shape[0] - 1, call.q.shape[0]);
+    lengths_ = lengths_of(first_);
+}
+
+float* CallQueries::lse(std::int64_t request, std::int64_t position, std::int64_t head) const {
+    if (!lse_) return nullptr;
+    const auto& strides = lse_->strides;
+    const std::int64_t offset =
+        lse_->ndim == 3 ? request * strides[0] + head * strides[1] + position * strides[2]
+                        : (first_[at(request)] + position) * strides[0] + head * strides[1];
+    return static_cast<float*>(lse_->data) + offset;
+}
+
+CallKeys::CallKeys(const Attention& call, std::int64_t requests) : first_(at(requests), 0) {
+    const bool paged = call.req_to_token || call.block_table || call.kv_page_indices;
+    const auto rows_of = paged ? (call.k.ndim == 3 ? HeadRows::of_slots : HeadRows::of_batch)
+                               : (call.k.ndim == 3 ? HeadRows::of_tokens : HeadRows::of_batch);
+    k_ = rows_of(call.k);
+    v_ = rows_of(call.v);
+    if (paged) {
+        page_size_ = call.k.ndim == 3 ? 1 : call.k.shape[1];
+        require(page_size_ > 0, "the page size, the second size of k, is 0; it must be at least 1");
+        find_pages(call, requests);
+    } else if (call.k.ndim == 4) {
+        capacity_.assign(at(requests), call.k.shape[1]);
+    }
+    find_lengths(call, requests);
+}
+
+void CallKeys::find_pages(const Attention& call, std::int64_t requests) {
+    if (call.kv_page_indices) {
+        const Tensor& list = *call.kv_page_indices;
+        indices(list, "kv_page_indices", list.shape[0]);
+        require(call.kv_page_indptr && call.last_page_len,
+                "kv_page_indices comes with kv_page_indptr and last_page_len");
+        const auto ends = parts(*call.kv_page_indptr, "kv_page_indptr", requests, list.shape[0]);
+        const Indices fill = indices(*call.last_page_len, "last_page_len", requests);
+        for (std::int64_t i = 0; i < requests; ++i) {
+            const std::int64_t count = ends[at(i + 1)] - ends[at(i)];
+            pages_.emplace_back(
+                static_cast<const std::int32_t*>(list.data) + ends[at(i)] * list.strides[0],
+                list.strides[0]);
+            require(count == 0 || (fill[i] >= 1 && fill[i] <= page_size_),
+                    "last_page_len[" + text(i) + "] is " + text(fill[i]) +
+                        "; it must be from 1 to the page size, " + text(page_size_));
+            lengths_.push_back(count == 0 ? 0 : (count - 1) * page_size_ + fill[i]);
+            capacity_.push_back(count * page_size_);
+        }
+        return;
+    }
+    const Tensor& table = call.req_to_token ? *call.req_to_token : *call.block_table;
+    require_table(table, call.req_to_token ? "req_to_token" : "block_table");
+    std::optional<Indices> rows;
+    if (call.req_to_token) {
+        require(call.req_pool_indices.has_value(), "req_to_token comes with req_pool_indices");
+        rows = indices(*call.req_pool_indices, "req_pool_indices", requests);
+    }
+    for (std::int64_t i = 0; i < requests; ++i) {
+        const std::int64_t row = rows ? (*rows)[i] : i;
+        require(row >= 0 && row < table.shape[0], "request " + text(i) + " has the row " +
+                                                      text(row) + " of a table of " +
+                                                      text(table.shape[0]));
+        pages_.push_back(table_row(table, row));
+    }
+    capacity_.assign(at(requests), table.shape[1] * page_size_);
+}
+
+void CallKeys::find_lengths(const Attention& call, std::int64_t requests) {
+    const bool paged = !capacity_.empty() && (call.req_to_token || call.block_table);
+    if (call.kv_page_indices) {
+        // Known already.
+    } else if (call.kv_indptr) {
+        const std::int64_t most =
+            paged ? std::int64_t{1} << 31 : call.k.shape[0];  // of all requests together
+        auto ends = parts(*call.kv_indptr, "kv_indptr", requests, most);
+        lengths_ = lengths_of(ends);
+        if (!paged) first_ = std::move(ends);
+    } else if (call.kv_lens) {
+        const Indices lens = indices(*call.kv_lens, "kv_lens", requests);
+        for (std::int64_t i = 0; i < requests; ++i)
+            lengths_.push_back(lens[i]);
+    } else {
+        require(pages_.empty() || requests == 0, "paged keys come with kv_lens or kv_indptr");
+        lengths_ = capacity_;
+    }
+    for (std::int64_t i = 0; i < requests && !capacity_.empty(); ++i)
+        check_pages(i, capacity_[at(i)]);
+}
+
+void CallKeys::check_pages(std::int64_t request, std::int64_t capacity) const {
+    const std::int64_t length = lengths_[at(request)];
+    require(length >= 0 && length <= capacity, "request " + text(request) + " has " + text(length) +
+                                                   " keys, and there is room for " +
+                                                   text(capacity));
+    if (pages_.empty()) return;
+    for (std::int64_t i = 0; i * page_size_ < length; ++i) {
+        const std::int64_t page = pages_[at(request)][i];
+        require(page >= 0 && page < k_.tensor.shape[0],
+                "page " + text(i) + " of request " + text(request) + " is " + text(page) +
+                    ", and the pool has " + text(k_.tensor.shape[0]));
+    }
+}
+
+void append(const Attention& call, const CallKeys& keys, std::int64_t requests) {
+    if (!call.new_k) return;
+    const HeadRows new_k = HeadRows::of_batch(*call.new_k);
+    const HeadRows new_v = HeadRows::of_batch(*call.new_v);
+    const std::int64_t new_len = call.new_k->shape[1];
+    std::vector<double> values(static_cast<std::size_t>(std::max(new_k.dim(), new_v.dim())));
+    for (std::int64_t request = 0; request < requests; ++request) {
+        const std::int64_t first = keys.length(request) - new_len;
+        for (std::int64_t i = std::max<std::int64_t>(0, -first); i < new_len; ++i) {
+            for (std::int64_t head = 0; head < keys.heads(); ++head) {
+                read_row(new_k.row(request, i, head), new_k.dim(), values.data());
+                write_row(keys.key(request, first + i, head), new_k.dim(), values.data());
+                read_row(new_v.row(request, i, head), new_v.dim(), values.data());
+                write_row(keys.value(request, first + i, head), new_v.dim(), values.data());
+            }
+        }
+    }
+}
+
+}  // namespace jitney::reference

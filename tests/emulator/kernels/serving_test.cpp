@@ -1,0 +1,141 @@
+// Requests of several lengths, pages and options by the library's own checks, parameters and map of
+// packed queries, on edge cases and on random problems.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "kernel_sources/common/constants.h"
+#include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/kernels/serving_case.hpp"
+
+namespace jitney::emulator {
+namespace {
+
+using policy::KernelId;
+using tests::KeyForm;
+using tests::ServingShape;
+
+bool is_decode(KernelId kernel) {
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
+}
+
+bool is_scalar(KernelId kernel) {
+    return kernel == KernelId::attn_decode_scalar || kernel == KernelId::attn_prefill_scalar;
+}
+
+std::vector<KeyForm> forms(const policy::AttentionProblem& fixed) {
+    if (fixed.paged) return {KeyForm::token_table, KeyForm::block_table, KeyForm::page_list};
+    return {KeyForm::dense, KeyForm::padded, KeyForm::ragged};
+}
+
+// Gives a shape what the line fixes.
+void finish(ServingShape& shape, const Covered& covered, tests::Random& random) {
+    const policy::AttentionProblem& fixed = covered.attention->problem;
+    shape.head_dim = fixed.head_dim;
+    shape.dtype = static_cast<DType>(fixed.format);
+    shape.causal = fixed.causal;
+    tests::add_options(
+        shape, {fixed.window, fixed.softcap, fixed.alibi, fixed.sinks, fixed.mask, fixed.append},
+        random);
+}
+
+// Keys are divided among more or fewer blocks.
+int some_sms(const Covered& covered, tests::Random& random) {
+    return is_decode(covered.attention->kernel)
+               ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6))
+               : 0;
+}
+
+// No keys beside some, longer in queries than in keys, a page or a tile more or less, no request
+// that has a query.
+std::vector<ServingShape> edges(const Covered& covered) {
+    const policy::AttentionProblem& fixed = covered.attention->problem;
+    std::vector<ServingShape> all;
+    const auto add = [&](std::vector<std::int64_t> q_lens, std::vector<std::int64_t> kv_lens,
+                         std::int64_t group = 1) {
+        const std::vector<KeyForm> choices = forms(fixed);
+        ServingShape shape;
+        shape.q_lens = std::move(q_lens);
+        shape.kv_lens = std::move(kv_lens);
+        shape.packed = fixed.packed;
+        shape.group = group;
+        shape.keys = choices[all.size() % choices.size()];
+        if (shape.keys == KeyForm::dense) shape.kv_lens.assign(shape.q_lens.size(), 65);
+        if (shape.keys == KeyForm::block_table) shape.page_size = 16;
+        if (shape.keys == KeyForm::page_list) shape.page_size = 5;
+        all.push_back(std::move(shape));
+    };
+    if (fixed.packed) {
+        add({0, 0}, {3, 0});
+        add({1, 0, 64}, {64, 9, 65});
+        add({70, 3}, {20, 0}, 2);
+        add({0, 0, 9}, {0, 31, 33});
+    } else if (is_decode(covered.attention->kernel)) {
+        add({1, 1}, {0, 130}, 4);
+        add({1, 1, 1}, {16, 17, 15}, 2);
+        add({1}, {300}, 8);
+        add({5, 5}, {3, 129});
+        add({3, 3}, {80, 2}, 3);
+        add({4}, {259}, 2);
+    } else {
+        add({65, 65}, {0, 70});
+        add({100}, {37});
+        add({33, 33, 33}, {16, 33, 5}, 2);
+    }
+    return all;
+}
+
+void run_line(const Covered& covered, tests::Random& random) {
+    const policy::AttentionProblem& fixed = covered.attention->problem;
+    const bool decode = is_decode(covered.attention->kernel);
+    const bool scalar = is_scalar(covered.attention->kernel);
+    int ran = 0;
+    for (ServingShape& shape : edges(covered)) {
+        finish(shape, covered, random);
+        ran += run_serving(covered, shape, random, some_sms(covered, random)) ? 1 : 0;
+    }
+    CHECK_MESSAGE(ran >= 2, "the edge cases hardly ever ask for this specialization");
+
+    const tests::ServingLimits limits = {.batch = decode ? 3 : 2,
+                                         .q_len = decode ? 6 : (scalar ? 30 : 80),
+                                         .kv_len = decode ? 300 : 120,
+                                         .keys = forms(fixed)};
+    const int wanted = problems_a_line(8);
+    int tries = 0;
+    for (ran = 0; ran < wanted && tries < 100 * wanted; ++tries) {
+        ServingShape shape = tests::random_serving_shape(random, limits, fixed.packed);
+        finish(shape, covered, random);
+        ran += run_serving(covered, shape, random, some_sms(covered, random)) ? 1 : 0;
+    }
+    CHECK_MESSAGE(ran == wanted, "random problems hardly ever ask for this specialization");
+}
+
+void run_kernel_of(KernelId kernel) {
+    tests::Random random = tests::Random::fresh();
+    MESSAGE(random.text());
+    for (const Covered& covered : covered_lines(kernel)) {
+        if (covered.attention->is_plain()) continue;  // attention_test.cpp
+        INFO(policy::text_of(covered.spec));
+        run_line(covered, random);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("attn_decode_scalar of requests") {
+    run_kernel_of(KernelId::attn_decode_scalar);
+}
+
+TEST_CASE("attn_decode_mma of requests") {
+    run_kernel_of(KernelId::attn_decode_mma);
+}
+
+TEST_CASE("attn_prefill_scalar of requests") {
+    run_kernel_of(KernelId::attn_prefill_scalar);
+}
+
+TEST_CASE("attn_prefill_mma of requests") {
+    run_kernel_of(KernelId::attn_prefill_mma);
+}
+
+}  // namespace jitney::emulator
