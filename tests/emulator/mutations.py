@@ -42,7 +42,7 @@ FAULTS = [
     Fault("attention/prefill_mma.cuh", "the first tile's pages are not waited for",
           "if constexpr (C::kv == kPagedKv) cp_async_wait<1>();", ""),
     Fault("attention/prefill_mma.cuh", "the pages of all tiles lie in one place",
-          "+ key / C::tile_n % 2 * C::tile_n", ""),
+          "+ key / C::tile_n % 2 * C::tile_n", "+ 0 * key"),
     Fault("attention/prefill_mma.cuh", "the rows' limits are those of their neighbours",
           "{*limits(row), *limits(row + 8)}", "{*limits(row), *limits(row + 7)}"),
     Fault("attention/prefill_mma.cuh", "rows past the last query are written",
