@@ -114,7 +114,7 @@ void async_wait(unsigned pending) {
             thread.block->landed(thread, copy.to, copy.bytes);
             char* to = arena.begin() + copy.to;
             std::memset(to, 0, copy.bytes);
-            std::memcpy(to, copy.from, copy.from_bytes);
+            if (copy.from_bytes != 0) std::memcpy(to, copy.from, copy.from_bytes);
         }
         thread.copy_groups.pop_front();
     }
