@@ -41,6 +41,45 @@ Args known_fields(const Args* given, const char* type, std::size_t first) {
     return args;
 }
 
+// Who has which rows of q, k and v.
+void add_requests(AttentionArgs& args, const jitney_attention_args& known) {
+    args.qo_indptr = optional(known.qo_indptr, "qo_indptr");
+    if (known.qo_indptr_host != nullptr) {
+        if (!args.qo_indptr || args.qo_indptr->ndim != 1 || args.qo_indptr->shape[0] < 0) {
+            refuse("qo_indptr_host was given, and qo_indptr is no tensor [batch + 1]: give both");
+        }
+        args.qo_indptr_host = {known.qo_indptr_host,
+                               static_cast<std::size_t>(args.qo_indptr->shape[0])};
+    }
+    args.kv_lens = optional(known.kv_lens, "kv_lens");
+    args.kv_indptr = optional(known.kv_indptr, "kv_indptr");
+    args.new_k = optional(known.new_k, "new_k");
+    args.new_v = optional(known.new_v, "new_v");
+}
+
+void add_pages(AttentionArgs& args, const jitney_attention_args& known) {
+    args.req_to_token = optional(known.req_to_token, "req_to_token");
+    args.req_pool_indices = optional(known.req_pool_indices, "req_pool_indices");
+    args.block_table = optional(known.block_table, "block_table");
+    args.kv_page_indptr = optional(known.kv_page_indptr, "kv_page_indptr");
+    args.kv_page_indices = optional(known.kv_page_indices, "kv_page_indices");
+    args.last_page_len = optional(known.last_page_len, "last_page_len");
+    if (known.max_kv_len != 0) args.max_kv_len = known.max_kv_len;
+}
+
+void add_options(AttentionArgs& args, const jitney_attention_args& known) {
+    if (known.has_window != 0) {
+        args.window_left = known.window_left;
+        args.window_right = known.window_right;
+    } else if (known.window_left != 0 || known.window_right != 0) {
+        refuse("the window is {} and {}, and has_window is 0: set it to 1", known.window_left,
+               known.window_right);
+    }
+    if (known.softcap != 0) args.softcap = known.softcap;
+    args.alibi_slopes = optional(known.alibi_slopes, "alibi_slopes");
+    args.sinks = optional(known.sinks, "sinks");
+}
+
 }  // namespace
 
 AttentionArgs arguments(const jitney_attention_args* given) {
@@ -56,6 +95,9 @@ AttentionArgs arguments(const jitney_attention_args* given) {
     args.lse = optional(known.lse, "lse");
     args.causal = known.causal != 0;
     if (known.scale != 0) args.scale = known.scale;
+    add_requests(args, known);
+    add_pages(args, known);
+    add_options(args, known);
     return args;
 }
 

@@ -27,6 +27,7 @@ int main(int count, char** arguments) {
         rotary_tests();
         explain_tests();
         scope_tests();
+        serving_tests();
         gpu_tests();
         prewarm_tests(directory);
         compile_tests(directory);

@@ -12,6 +12,7 @@ void prewarm_tests(const char* directory);
 void compile_tests(const char* directory);
 void rotary_tests(void);
 void scope_tests(void);
+void serving_tests(void);
 void tensor_tests(void);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const DLDataType fp32 = {kDLFloat, 32, 1};
@@ -42,6 +43,8 @@ void make_problem(problem* made) {
     fill(made->k, sizeof made->k / sizeof(float), 2);
     fill(made->v, sizeof made->v / sizeof(float), 3);
     fill(made->out, sizeof made->out / sizeof(float), 4); /* to be overwritten */
+    fill(made->slopes, kQHeads, 5);
+    fill(made->sinks, kQHeads, 6);
     for (size_t i = 0; i < sizeof made->mask; ++i)
         made->mask[i] = (uint8_t)(i * i % 3 != 1);
     make_tensor(&made->tq, made->q, fp32, SIZES(kBatch, kQLen, kQHeads, kHeadDim));
@@ -61,6 +64,27 @@ static int is_near(double got, double want) {
     return fabs(got - want) <= 1e-5 + 1e-5 * fabs(want);
 }
 
+static int is_seen(const problem* solved, int b, int i, int j) {
+    const jitney_attention_args* args = &solved->args;
+    const int place = i + (kKvLen - kQLen); /* of the query, among the keys */
+    if (args->causal && j > place) return 0;
+    if (args->has_window) {
+        if (args->window_left >= 0 && j < place - args->window_left) return 0;
+        if (args->window_right >= 0 && j > place + args->window_right) return 0;
+    }
+    return args->mask == NULL || solved->mask[(b * kQLen + i) * kKvLen + j];
+}
+
+/* What the options make of a scaled score. */
+static double changed(const problem* solved, double score, int i, int j, int h) {
+    const jitney_attention_args* args = &solved->args;
+    const double cap = (double)args->softcap;
+    if (cap > 0) score = cap * tanh(score / cap);
+    if (args->alibi_slopes != NULL)
+        score -= (double)solved->slopes[h] * abs(i + (kKvLen - kQLen) - j);
+    return score;
+}
+
 /* One row: query i of head h of request b. */
 static int is_row_right(const problem* solved, int b, int i, int h) {
     const jitney_attention_args* args = &solved->args;
@@ -71,17 +95,17 @@ static int is_row_right(const problem* solved, int b, int i, int h) {
     double total = 0;
     double sums[kHeadDim] = {0};
     for (int j = 0; j < kKvLen; ++j) {
-        if (args->causal && j > i + (kKvLen - kQLen)) continue;
-        if (args->mask != NULL && !solved->mask[(b * kQLen + i) * kKvLen + j]) continue;
+        if (!is_seen(solved, b, i, j)) continue;
         const int row = ((b * kKvLen + j) * kKvHeads + kv_head) * kHeadDim;
         double score = 0;
         for (int d = 0; d < kHeadDim; ++d)
             score += (double)q[d] * (double)solved->k[row + d];
-        const double weight = exp(scale * score);
+        const double weight = exp(changed(solved, scale * score, i, j, h));
         total += weight;
         for (int d = 0; d < kHeadDim; ++d)
             sums[d] += weight * (double)solved->v[row + d];
     }
+    if (total > 0 && args->sinks != NULL) total += exp((double)solved->sinks[h]);
     int right = 1;
     for (int d = 0; d < kHeadDim; ++d)
         right = right && is_near((double)out[d], total > 0 ? sums[d] / total : 0);

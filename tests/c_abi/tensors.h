@@ -32,13 +32,15 @@ typedef struct {
     _Alignas(16) float v[kBatch * kKvLen * kKvHeads * kHeadDim];
     _Alignas(16) float out[kBatch * kQLen * kQHeads * kHeadDim];
     float lse[kBatch * kQHeads * kQLen];
+    float slopes[kQHeads], sinks[kQHeads];
     uint8_t mask[kBatch * kQLen * kKvLen];
     tensor tq, tk, tv, tout, tlse, tmask;
     jitney_attention_args args; /* q, k, v and out */
 } problem;
 
 void make_problem(problem* made);
-/* Whether out (and lse, where args has one) are what the fields of args ask for, computed here. */
+/* Whether out (and lse, where args has one) are what args asks for: scale, causal, mask, window,
+   softcap, slopes and sinks, over q, k and v as the arrays of the problem have them. */
 int is_right(const problem* solved);
 
 #endif

@@ -47,8 +47,7 @@ class Binding(unittest.TestCase):
         ):
             self.assertNotEqual(function(ctypes.byref(struct(size=1)), None), 0)
             known = re.search(r"which is (\d+) in this version", self.library.last_error())
-            ends = [getattr(struct, name).offset for name, _ in struct._fields_]
-            self.assertIn(int(known.group(1)), [*ends, ctypes.sizeof(struct)])
+            self.assertEqual(int(known.group(1)), ctypes.sizeof(struct))
 
     def test_attention(self):
         lse = floats(0)

@@ -59,20 +59,56 @@ const char* jitney_last_compile_log(void);
    backend, or "" where nothing had to be computed or the call failed. */
 const char* jitney_last_run(void);
 
-/* Attention. The fields are those of jitney::AttentionArgs; one that is NULL or 0 is left out. A
-   later version appends fields: `size` says which of them the caller knows. */
+/* Attention. The fields are those of jitney::AttentionArgs, and jitney/attention.hpp says more of
+   each; one that is NULL or 0 is left out. A later version appends fields: `size` says which of
+   them the caller knows. Index tensors are int32. */
 typedef struct jitney_attention_args {
-    size_t size;         /* sizeof(jitney_attention_args) */
-    const DLTensor* q;   /* [batch, q_len, q_heads, head_dim]: bf16, fp16 or fp32 */
-    const DLTensor* k;   /* [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads */
-    const DLTensor* v;   /* [batch, kv_len, kv_heads, head_dim] */
-    const DLTensor* out; /* [batch, q_len, q_heads, head_dim] */
+    size_t size;       /* sizeof(jitney_attention_args) */
+    const DLTensor* q; /* [batch, q_len, q_heads, head_dim], ragged: [total_q, q_heads, head_dim];
+                          bf16, fp16 or fp32 */
+    const DLTensor* k; /* [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads. Ragged: */
+    const DLTensor* v; /* [total_kv, kv_heads, head_dim]; paged: the pools */
+    const DLTensor* out; /* as q */
     /* bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
        [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all. */
     const DLTensor* mask;
-    const DLTensor* lse; /* fp32 [batch, q_heads, q_len]: receives the natural-log LSE */
+    const DLTensor* lse; /* fp32 [batch, q_heads, q_len], ragged: [total_q, q_heads]; receives the
+                            natural-log LSE */
     float scale;         /* positive; 0: 1 / sqrt(head_dim) */
     int32_t causal;      /* query i sees the keys j <= i + (kv_len - q_len) */
+
+    /* Ragged queries: request b has the rows qo_indptr[b] to qo_indptr[b + 1] of q. The second is a
+       copy of its batch + 1 numbers in host memory, read during the call. */
+    const DLTensor* qo_indptr;
+    const int32_t* qo_indptr_host;
+
+    /* How many keys each request has: [batch], or [batch + 1]. */
+    const DLTensor* kv_lens;
+    const DLTensor* kv_indptr;
+
+    /* Pages: k and v are pools [pages, page_size, kv_heads, head_dim], or [slots, kv_heads,
+       head_dim]; one of a token table, a block table and a page list says where requests are. */
+    const DLTensor* req_to_token;     /* [requests, max_len] */
+    const DLTensor* req_pool_indices; /* [batch] */
+    const DLTensor* block_table;      /* [batch, max_pages] */
+    const DLTensor* kv_page_indptr;   /* [batch + 1] */
+    const DLTensor* kv_page_indices;  /* [any] */
+    const DLTensor* last_page_len;    /* [batch] */
+    int64_t max_kv_len;               /* about the longest request, where tables are far wider */
+
+    /* Where has_window is not 0: a query at the place p of its request sees the keys
+       p - window_left to p + window_right; -1: no bound. */
+    int32_t has_window;
+    int32_t window_left;
+    int32_t window_right;
+    float softcap;                /* scores become softcap * tanh(score / softcap) */
+    const DLTensor* alibi_slopes; /* fp32 [q_heads] */
+    const DLTensor* sinks;        /* fp32 [q_heads]: a logit that joins the denominator */
+
+    /* [batch, new_len, kv_heads, head_dim]: the last keys and values of each request, which its
+       length counts already; attended to, and written to their place in k and v. */
+    const DLTensor* new_k;
+    const DLTensor* new_v;
 } jitney_attention_args;
 
 /* Runs attention: picks decode or prefill, the variant and the backend. Asynchronous on `stream`
