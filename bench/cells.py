@@ -1,4 +1,5 @@
 """Cells: a problem's tensors on the GPU, and the contenders that solve it."""
+import ctypes
 import math
 
 import torch
@@ -205,6 +206,7 @@ class Ragged(Dense):
         call = self.library.attention(
             q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out),
             qo_indptr=tensor_of(indptr), kv_indptr=tensor_of(indptr),
+            qo_indptr_host=(ctypes.c_int32 * len(ends))(*ends),
             causal=int(s.causal),
         )
         dense = self.call(*self.tensors())

@@ -73,6 +73,22 @@ class Binding(unittest.TestCase):
         self.library.attention(**self.fields)()
         self.assertTrue(10 < self.out[0] < 30)
 
+    def test_ragged_queries(self):
+        starts = (ctypes.c_int32 * 2)(0, 1)
+        ends = (ctypes.c_int32 * 2)(0, 2)
+        self.library.attention(
+            q=host(self.q, (1, 1, 2)),
+            k=host(self.k, (2, 1, 2)),
+            v=host(self.v, (2, 1, 2)),
+            out=host(self.out, (1, 1, 2)),
+            qo_indptr=host(starts, (2,), "int32"),
+            kv_indptr=host(ends, (2,), "int32"),
+            qo_indptr_host=starts,
+        )()
+        packed = list(self.out)
+        self.library.attention(**self.fields)()
+        self.assertEqual(packed, list(self.out))
+
     def test_rotary(self):
         x, out = floats(3, 4), floats(0, 0)
         cos, sin = floats(0.6), floats(0.8)
