@@ -117,7 +117,7 @@ class Report:
 
     def fail(self, shape, why):
         self.failed.append({"mode": shape.mode, "cell": shape.name(), "error": why})
-        print(f"{shape.mode:8}{shape.name():40}FAILED: {why.splitlines()[0]}", flush=True)
+        print(f"{shape.mode:8}{shape.name():40}FAILED: {why.partition(chr(10))[0]}", flush=True)
 
     def skip(self, shape, why):
         self.skipped.append({"mode": shape.mode, "cell": shape.name(), "reason": why})
