@@ -25,8 +25,17 @@ Wide keys_a_step(const Spec& spec) {
 void check_rows(const AttentionProblem& p, const AttentionChoice& choice) {
     const Wide rows = Wide{p.q_len} * p.group();
     const Wide tile = value_of(choice.spec, "tile_m");
-    REQUIRE(choice.row_tiles * tile >= rows);
-    REQUIRE((choice.row_tiles - 1) * tile < rows);
+    if (p.packed) {
+        // Room for every way to divide the rows among the requests.
+        const Wide requests = std::min(p.batch, p.q_len);
+        REQUIRE(choice.row_tiles == rows / tile + requests);
+        REQUIRE(choice.work_map);
+        REQUIRE(parse_spec(text_of(choice.work_map->spec)) == choice.work_map->spec);
+    } else {
+        REQUIRE(choice.row_tiles * tile >= rows);
+        REQUIRE((choice.row_tiles - 1) * tile < rows);
+        REQUIRE_FALSE(choice.work_map);
+    }
     REQUIRE(rows + tile <= kMost);
 }
 
@@ -45,10 +54,11 @@ void check_splits(const AttentionProblem& p, const AttentionChoice& choice) {
 }
 
 void check_grid(const AttentionProblem& p, const AttentionChoice& choice) {
+    const int batch = p.packed ? 1 : p.batch;
     // In floating point, which does not wrap around.
-    REQUIRE(static_cast<double>(p.batch) * p.kv_heads * choice.row_tiles * choice.splits <=
+    REQUIRE(static_cast<double>(batch) * p.kv_heads * choice.row_tiles * choice.splits <=
             static_cast<double>(kMost));
-    const Wide blocks = Wide{p.batch} * p.kv_heads * choice.row_tiles * choice.splits;
+    const Wide blocks = Wide{batch} * p.kv_heads * choice.row_tiles * choice.splits;
     REQUIRE(choice.geometry.grid == std::array<unsigned, 3>{static_cast<unsigned>(blocks), 1, 1});
     REQUIRE(choice.geometry.block == std::array<unsigned, 3>{kAttentionThreads, 1, 1});
     REQUIRE(choice.geometry.cluster == std::array<unsigned, 3>{1, 1, 1});
@@ -64,7 +74,9 @@ void check_shared(const AttentionChoice& choice, const DeviceFacts& facts) {
 void check_workspace(const AttentionProblem& p, const AttentionChoice& choice) {
     const AttentionWorkspace& workspace = choice.workspace;
     if (choice.splits == 1) {
-        REQUIRE(workspace.total() == 0);
+        REQUIRE(static_cast<Wide>(workspace.total()) ==
+                (p.packed ? Wide{choice.row_tiles} * 8 : 0));
+        REQUIRE(workspace.total() == workspace.map_bytes);
         return;
     }
     const Wide tiles = Wide{p.batch} * p.kv_heads * choice.row_tiles;
@@ -83,7 +95,7 @@ void check_spec(const AttentionProblem& p, const Spec& spec) {
     REQUIRE(value_of(spec, "head_dim") == p.head_dim);
     REQUIRE(value_of(spec, "format") == p.format);
     REQUIRE(value_of(spec, "mask") == (p.mask ? 1 : 0));
-    if (p.q_len > 1) REQUIRE(value_of(spec, "causal") == (p.causal ? 1 : 0));
+    if (p.packed || p.q_len > 1) REQUIRE(value_of(spec, "causal") == (p.causal ? 1 : 0));
 }
 
 void check(const AttentionProblem& problem, const AttentionChoice& choice,

@@ -35,6 +35,11 @@ AttentionProblem random_attention_shape(tests::Random& random) {
     shape.causal = random.chance(0.5);
     shape.mask = random.chance(0.3);
     shape.aligned = random.chance(0.8);
+    shape.packed = random.chance(0.3);
+    shape.paged = random.chance(0.3);
+    shape.append = !shape.packed && random.chance(0.2);
+    for (bool* option : {&shape.window, &shape.softcap, &shape.alibi, &shape.sinks})
+        *option = random.chance(0.2);
     return shape;
 }
 
@@ -72,9 +77,9 @@ std::string text_of(const AttentionProblem& p) {
     return fmt::format(
         "format {} batch {} q_len {} kv_len {} q_heads {} kv_heads {} head_dim {} causal {} mask "
         "{} "
-        "aligned {}",
+        "aligned {} packed {} paged {} append {} window {} softcap {} alibi {} sinks {}",
         p.format, p.batch, p.q_len, p.kv_len, p.q_heads, p.kv_heads, p.head_dim, p.causal, p.mask,
-        p.aligned);
+        p.aligned, p.packed, p.paged, p.append, p.window, p.softcap, p.alibi, p.sinks);
 }
 
 std::string text_of(const RotaryProblem& p) {
