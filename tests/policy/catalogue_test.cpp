@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "kernel_sources/common/constants.h"
 #include "tests/policy/problems.hpp"
@@ -29,6 +30,7 @@ AttentionProblem random_step(AttentionProblem problem, Random& random) {
     const int rows = std::numeric_limits<int>::max() / problem.q_heads;
     problem.q_len = random.chance(0.4) ? 1 : random_count(random, rows);
     if (random.chance(0.3)) problem.q_len = static_cast<int>(random.integer(1, 80));
+    if (problem.append) problem.q_len = static_cast<int>(random.integer(1, 64));
     problem.batch = random_count(random, std::max(1, rows / problem.q_len));
     problem.kv_len = random.chance(0.1) ? 0 : random_count(random, 0x7fff0000);
     return problem;
@@ -72,7 +74,7 @@ TEST_CASE("the catalogue does not depend on the lengths of the shape, nor on cha
 // Ragged prefill and paged decode, whose new keys a kernel of its own or the decode appends, and
 // rotary embedding.
 TEST_CASE("what a Llama-3-8B server asks for is few kernels") {
-    for (const char* name : {"sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
+    for (const std::string name : {"sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
         CAPTURE(name);
         const DeviceFacts facts = typical_facts(parse_arch(name).value());
         AttentionProblem shape;
