@@ -184,4 +184,16 @@ FAULTS = [
     Fault("rotary/rotary_emb.cuh", "what lies past rotary_dim is copied to the wrong place",
           "const int dim = params.rotary_dim + (item - rotated) * width;",
           "const int dim = params.rotary_dim + (item - rotated);"),
+    # the map of tiles of packed prefill
+    Fault("attention/work_map.cuh", "a sum is written before its neighbour has read it",
+          "            __syncthreads();\n            ends[thread] += before;",
+          "            ends[thread] += before;"),
+    Fault("attention/work_map.cuh", "the next requests are counted before all have read the last",
+          "__syncthreads();  // nobody reads the ends of this round any more", ""),
+    Fault("attention/work_map.cuh", "a request's first tile is not its number 0",
+          "ends[request] - 1 - tile", "ends[request] - tile"),
+    Fault("attention/work_map.cuh", "the last tile of a request goes to the next",
+          "if (ends[request + step - 1] <= tile)", "if (ends[request + step - 1] <= tile + 1)"),
+    Fault("attention/work_map.cuh", "slots that are left over are not cleared",
+          "slot < params.slots; slot += C::threads)", "slot < base; slot += C::threads)"),
 ]

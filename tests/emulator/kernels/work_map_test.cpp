@@ -33,10 +33,10 @@ void run_case(const policy::Spec& spec, const MapCase& test, tests::Random& rand
     }
     const int slots = std::max(static_cast<int>(expected.size()) + test.spare, 0);
     const EmulatedTensor lengths(indptr, EmulatedTensor::Use::input);
-    const EmulatedTensor batches(tests::HostTensor(DType::int32, {slots}),
-                                 EmulatedTensor::Use::output);
-    const EmulatedTensor tiles(tests::HostTensor(DType::int32, {slots}),
-                               EmulatedTensor::Use::output);
+    tests::HostTensor stale(DType::int32, {slots});  // not poison, which is the mark, too
+    stale.fill([](std::int64_t) { return 12345.0; });
+    const EmulatedTensor batches(stale, EmulatedTensor::Use::output);
+    const EmulatedTensor tiles(stale, EmulatedTensor::Use::output);
     WorkMapParams params{};
     params.qo_indptr = static_cast<const int*>(lengths.view().data);
     params.tile_batch = static_cast<int*>(batches.view().data);
