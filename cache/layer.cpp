@@ -118,7 +118,7 @@ std::shared_ptr<const Handle> Layer::open_checked() {
     return std::make_shared<const Handle>(std::move(opened));
 }
 
-Handle Layer::open_shard(const std::string& shard, bool create) {
+Handle Layer::open_shard(const std::string& shard, bool create, std::string* why) {
     const auto directory = open(create);
     if (!directory) return {};
     constexpr int kFlags = kDirectory | O_NOFOLLOW;
@@ -132,11 +132,16 @@ Handle Layer::open_shard(const std::string& shard, bool create) {
         }
         opened = open_file(files_, directory->get(), shard, kFlags);
     }
-    if (!opened) return {};
+    if (!opened) {
+        if (why != nullptr && !is_absence(errno)) *why = "can't be opened: " + error_text(errno);
+        return {};
+    }
     struct stat status {};
     if (files_.stat(opened.get(), &status) != 0) return {};
-    if (const std::string why = distrust(status); !why.empty()) {
-        warnings_.once(fmt::format("cache directory {}/{} is not used: it {}", root_, shard, why));
+    if (const std::string reason = distrust(status); !reason.empty()) {
+        warnings_.once(
+            fmt::format("cache directory {}/{} is not used: it {}", root_, shard, reason));
+        if (why != nullptr) *why = reason;
         errno = EPERM;
         return {};
     }
@@ -187,14 +192,16 @@ bool Layer::remove(const Handle& shard, const std::string& name, const FileIdent
     return files_.unlink(shard.get(), name.c_str()) == 0 || errno == ENOENT;
 }
 
-std::vector<ScannedFile> Layer::scan() {
+std::vector<ScannedFile> Layer::scan(std::vector<RefusedShard>* refused) {
     std::vector<ScannedFile> found;
     const auto directory = open();
     std::vector<std::string> shards;
     if (!directory || files_.list(directory->get(), &shards) != 0) return found;
     for (const std::string& shard : shards) {
         if (!is_shard(shard)) continue;
-        const Handle opened = open_shard(shard);
+        std::string why;
+        const Handle opened = open_shard(shard, false, &why);
+        if (!why.empty() && refused != nullptr) refused->push_back({shard, why});
         std::vector<std::string> names;
         if (!opened || files_.list(opened.get(), &names) != 0) continue;
         for (std::string& name : names) {

@@ -45,6 +45,12 @@ struct ScannedFile {
     FileIdentity identity;
 };
 
+// A directory of entries that is not used.
+struct RefusedShard {
+    std::string shard;
+    std::string reason;  // "can be written by others (mode 0777)"
+};
+
 class Layer {
   public:
     Layer(FileSystem& files, std::string root, Role role, Warnings& warnings);
@@ -58,8 +64,8 @@ class Layer {
     std::shared_ptr<const Handle> open(bool create = false);
     std::string refusal() const;
 
-    // A shard of the root; an empty handle when it is absent or refused.
-    Handle open_shard(const std::string& shard, bool create = false);
+    // A shard of the root; an empty handle when it is absent or refused, and then `why` says so.
+    Handle open_shard(const std::string& shard, bool create = false, std::string* why = nullptr);
 
     // Reads a file of a shard, or its first `limit` bytes, if it may be trusted.
     ReadFile read(const std::string& shard, const std::string& name,
@@ -68,8 +74,8 @@ class Layer {
     // Removes the name if it still stands for that file; true when it is gone.
     bool remove(const Handle& shard, const std::string& name, const FileIdentity& identity);
 
-    // Every name in every shard.
-    std::vector<ScannedFile> scan();
+    // Every name in every shard, and the shards that can't be looked into.
+    std::vector<ScannedFile> scan(std::vector<RefusedShard>* refused = nullptr);
 
     // Why a file or directory with this status may not be trusted; empty if it may.
     std::string distrust(const struct stat& status) const;

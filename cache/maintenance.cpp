@@ -67,11 +67,14 @@ Statistics Store::stat() {
         state.writable = layer->role() == Role::writable;
         state.exists = layer->open() != nullptr;
         state.refusal = layer->refusal();
-        for (const ScannedFile& file : layer->scan()) {
+        std::vector<RefusedShard> refused;
+        for (const ScannedFile& file : layer->scan(&refused)) {
             if (!file.regular || !EntryName::parse(file.name)) continue;
             ++state.entries;
             state.bytes += file.identity.bytes;
         }
+        for (const RefusedShard& each : refused)
+            state.refused.push_back({fmt::format("{}/{}", state.root, each.shard), each.reason});
         statistics.entries += state.entries;
         statistics.bytes += state.bytes;
         statistics.layers.push_back(std::move(state));

@@ -65,6 +65,11 @@ struct Outcome {
     bool kept = false;       // when it was computed: whether it is on disk now
 };
 
+struct BadEntry {
+    std::string path;
+    std::string reason;
+};
+
 // How a layer stands. `refusal` says why it is not used; a root that does not exist is not an
 // error: the private one is made when there is something to keep.
 struct LayerState {
@@ -72,6 +77,7 @@ struct LayerState {
     bool writable = false;
     bool exists = false;
     std::string refusal;
+    std::vector<BadEntry> refused;  // directories in it that are not used
     std::uint64_t entries = 0;
     std::uint64_t bytes = 0;
 };
@@ -93,11 +99,6 @@ struct Record {
     std::int64_t last_used = 0;  // seconds since 1970, to within an hour
     std::size_t layer = 0;
     std::string path;
-};
-
-struct BadEntry {
-    std::string path;
-    std::string reason;
 };
 
 struct Verification {

@@ -16,40 +16,58 @@ namespace jitney::cli {
 
 namespace {
 
+// That a directory is refused is an error here, no warning.
 cache::Options options() {
-    return cache::Options::from_environment(print_warning);
-}
-
-// For what is no good without its directories: that one is refused is an error then, no warning.
-cache::Options quiet_options() {
-    cache::Options quiet = options();
+    cache::Options quiet = cache::Options::from_environment(print_warning);
     quiet.warn = {};
     return quiet;
 }
 
-std::string refused(const cache::LayerState& state) {
-    return fmt::format(
-        "the cache directory {} is not used: it {}; mend that, or set JITNEY_CACHE_DIR to a "
-        "directory of your own",
-        state.root, state.refusal);
+[[noreturn]] void refuse_missing_directory() {
+    throw Error(ErrorCode::io, "there is no cache directory: set JITNEY_CACHE_DIR to one");
+}
+
+// Why the directory, or one in it, is not used; empty where all of it is.
+std::string refusal_of(const cache::LayerState& state) {
+    const auto sentence = [](const std::string& path, const std::string& reason) {
+        return fmt::format(
+            "the cache directory {} is not used: it {}; mend that, or set JITNEY_CACHE_DIR to a "
+            "directory of your own",
+            path, reason);
+    };
+    if (!state.refusal.empty()) return sentence(state.root, state.refusal);
+    if (state.refused.empty()) return {};
+    return sentence(state.refused.front().path, state.refused.front().reason);
 }
 
 void require_usable(cache::Store& store) {
-    if (store.options().private_root.empty()) {
-        throw Error(ErrorCode::io, "there is no cache directory: set JITNEY_CACHE_DIR to one");
-    }
-    const cache::LayerState state = store.stat().layers.front();
-    if (!state.refusal.empty()) throw Error(ErrorCode::io, refused(state));
+    if (store.options().private_root.empty()) refuse_missing_directory();
+    const std::string refusal = refusal_of(store.stat().layers.front());
+    if (!refusal.empty()) throw Error(ErrorCode::io, refusal);
 }
 
-// What looks at every entry would be wrong to say that all is well where a directory is refused.
-int status_of_directories(cache::Store& store) {
-    for (const cache::LayerState& state : store.stat().layers) {
-        if (state.refusal.empty()) continue;
-        print_error(refused(state));
+// What looks at every entry would be wrong to say that all is well where there is none to look
+// at, or one is refused.
+int status_of_directories(const std::vector<cache::LayerState>& layers) {
+    if (layers.empty()) refuse_missing_directory();
+    for (const cache::LayerState& state : layers) {
+        const std::string refusal = refusal_of(state);
+        if (refusal.empty()) continue;
+        print_error(refusal);
         return kFailure;
     }
     return kSuccess;
+}
+
+int status_of_directories(cache::Store& store) {
+    return status_of_directories(store.stat().layers);
+}
+
+Json json_of(const std::vector<cache::BadEntry>& bad) {
+    Json list = Json::array();
+    for (const cache::BadEntry& each : bad)
+        list.push_back({{"file", each.path}, {"reason", each.reason}});
+    return list;
 }
 
 int list(bool json) {
@@ -67,7 +85,7 @@ int list(bool json) {
                                {"path", record.path}});
         }
         print_json({{"entries", std::move(entries)}});
-        return kSuccess;
+        return status_of_directories(store);
     }
     Table table({"specialization", "compiler", "bytes>", "last used (UTC)"});
     std::uint64_t bytes = 0;
@@ -79,7 +97,7 @@ int list(bool json) {
     if (!records.empty()) print(table.text());
     print(fmt::format("{} entr{}, {}\n", records.size(), plural(records.size(), "y", "ies"),
                       text_of_bytes(bytes)));
-    return kSuccess;
+    return status_of_directories(store);
 }
 
 int stat(bool json) {
@@ -92,6 +110,7 @@ int stat(bool json) {
                               {"writable", layer.writable},
                               {"exists", layer.exists},
                               {"refusal", layer.refusal},
+                              {"refused", json_of(layer.refused)},
                               {"entries", layer.entries},
                               {"bytes", layer.bytes}});
         }
@@ -100,7 +119,7 @@ int stat(bool json) {
                     {"bytes", statistics.bytes},
                     {"max_bytes", statistics.max_bytes},
                     {"layers", std::move(layers)}});
-        return kSuccess;
+        return status_of_directories(statistics.layers);
     }
     Table table({"directory", "", "entries>", "bytes>", ""});
     for (const cache::LayerState& layer : statistics.layers) {
@@ -113,14 +132,7 @@ int stat(bool json) {
     print(fmt::format("{} entr{}, {}; the private directory is kept under {}\n", statistics.entries,
                       plural(statistics.entries, "y", "ies"), text_of_bytes(statistics.bytes),
                       text_of_bytes(statistics.max_bytes)));
-    return kSuccess;
-}
-
-Json json_of(const std::vector<cache::BadEntry>& bad) {
-    Json list = Json::array();
-    for (const cache::BadEntry& each : bad)
-        list.push_back({{"file", each.path}, {"reason", each.reason}});
-    return list;
+    return status_of_directories(statistics.layers);
 }
 
 void print_bad(const std::vector<cache::BadEntry>& bad) {
@@ -129,7 +141,7 @@ void print_bad(const std::vector<cache::BadEntry>& bad) {
 }
 
 int verify(bool json) {
-    cache::Store store(quiet_options());
+    cache::Store store(options());
     const cache::Verification verification = store.verify();
     if (json) {
         print_json({{"checked", verification.checked}, {"bad", json_of(verification.bad)}});
@@ -161,7 +173,7 @@ void print_removal(const cache::Removal& removal, bool json) {
 }
 
 int prune(const std::string& limit, bool json) {
-    cache::Store store(quiet_options());
+    cache::Store store(options());
     std::uint64_t max_bytes = store.options().max_bytes;
     if (!limit.empty()) {
         const std::optional<std::uint64_t> bytes = cache::parse_bytes(limit);
@@ -177,7 +189,7 @@ int prune(const std::string& limit, bool json) {
 }
 
 int clear(bool json) {
-    cache::Store store(quiet_options());
+    cache::Store store(options());
     require_usable(store);
     const cache::Removal removal = store.clear();
     print_removal(removal, json);
@@ -188,7 +200,7 @@ int clear(bool json) {
 }
 
 int export_to(const std::string& file, bool json) {
-    cache::Store store(quiet_options());
+    cache::Store store(options());
     const std::uint64_t count = store.export_bundle(file, store.list());
     if (json) {
         print_json({{"file", file}, {"exported", count}});
@@ -199,7 +211,7 @@ int export_to(const std::string& file, bool json) {
 }
 
 int import_from(const std::string& file, bool json) {
-    cache::Store store(quiet_options());
+    cache::Store store(options());
     require_usable(store);
     const cache::ImportReport report = store.import_bundle(file);
     if (json) {

@@ -96,6 +96,10 @@ void examine_cache(Diagnosis& diagnosis) {
     const cache::LayerState* own = nullptr;
     Json layers = Json::array();
     for (const cache::LayerState& layer : statistics.layers) {
+        for (const cache::BadEntry& each : layer.refused) {
+            diagnosis.fault(fmt::format("the cache directory {} is not used: it {}; mend that",
+                                        each.path, each.reason));
+        }
         if (layer.writable) {
             own = &layer;
             continue;

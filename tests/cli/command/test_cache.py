@@ -121,15 +121,67 @@ class Cache(support.CommandTest):
         self.fill()
         self.fail_with(1, ["can't export"], "cache", "export", self.path("no/such/directory/bundle"))
 
+    def commands(self):
+        """Every command that looks at the directories."""
+        return (["list"], ["stat"], ["verify"], ["prune"], ["clear"], ["export", self.path("bundle")])
+
     def test_a_directory_that_others_can_write(self):
-        os.mkdir(self.cache)
+        self.fill()
         os.chmod(self.cache, 0o777)
-        self.fail_with(1, [self.cache, "not used"], "cache", "clear")
-        verify = self.fail_with(1, [self.cache, "not used"], "cache", "verify", "--json")
-        self.assertEqual(verify.json["checked"], 0)
-        self.fail_with(1, [self.cache, "not used"], "cache", "export", self.path("bundle"))
+        for command in self.commands():
+            with self.subTest(command=command):
+                people = self.fail_with(1, [self.cache, "not used", "0777"], "cache", *command)
+                self.assertEqual(people.err.count("\n"), 1, "one line, no warning beside it")
+                self.fail_with(1, [self.cache, "not used"], "cache", *command, "--json")
+        self.assertEqual(self.run_command("cache", "list", "--json").json["entries"], [])
+        self.assertEqual(self.run_command("cache", "verify", "--json").json["checked"], 0)
+        self.assertIn("0777", self.run_command("cache", "stat", "--json").json["layers"][0]["refusal"])
+        os.chmod(self.cache, 0o700)
+        self.assertEqual(len(self.entries()), 2, "nothing was removed")
+
+    def test_a_directory_of_entries_that_others_can_write(self):
+        self.fill()
+        shards = [os.path.dirname(entry["path"]) for entry in self.entries()]
+        os.chmod(shards[0], 0o770)
+        for command in self.commands():
+            with self.subTest(command=command):
+                self.fail_with(1, [shards[0], "not used", "0770"], "cache", *command)
         stat = self.run_command("cache", "stat", "--json").json
-        self.assertTrue(stat["layers"][0]["refusal"])
+        self.assertEqual([each["file"] for each in stat["layers"][0]["refused"]], [shards[0]])
+        self.assertIn(shards[0], self.run_command("doctor").out)
+        os.chmod(shards[0], 0o700)
+        self.assertEqual(len(self.entries()), 2, "nothing was removed")
+
+    def test_a_cache_that_is_no_directory(self):
+        self.write("cache", "a file")
+        for command in self.commands():
+            with self.subTest(command=command):
+                self.fail_with(1, [self.cache, "can't be opened"], "cache", *command)
+
+    def test_a_refused_layer(self):
+        """What is used is listed all the same; what touches the private directory alone works."""
+        self.fill()
+        layer = self.path("layer")
+        os.mkdir(layer)
+        os.chmod(layer, 0o777)
+        layers = {"JITNEY_CACHE_DIR": self.cache + ":" + layer}
+        for command in self.commands():
+            with self.subTest(command=command):
+                if command[0] in ("prune", "clear"):
+                    continue
+                self.fail_with(1, [layer, "not used"], "cache", *command, **layers)
+        listed = self.run_command("cache", "list", "--json", **layers)
+        self.assertEqual(len(listed.json["entries"]), 2)
+        self.assertEqual(self.succeed("cache", "prune", "--json", **layers).json["entries"], 2)
+        self.assertEqual(self.succeed("cache", "clear", "--json", **layers).json["removed"], 2)
+
+    def test_no_directory_at_all(self):
+        nowhere = {"JITNEY_CACHE_DIR": "", "XDG_CACHE_HOME": "", "HOME": ""}
+        for command in self.commands():
+            with self.subTest(command=command):
+                outcome = self.run_command("cache", *command, **nowhere)
+                self.assertEqual(outcome.status, 1, outcome.out)
+                self.assertIn("jitney: error: there is no cache directory", outcome.err)
 
     def test_a_read_only_layer_is_listed_and_left_alone(self):
         self.fill()
