@@ -54,12 +54,17 @@ void warn_once(std::atomic<bool>& said, const std::string& sentence) {
     if (!said.exchange(true)) runtime::log::warn(sentence);
 }
 
-bool is_of(Operation operation, KernelId kernel) {
-    return (kernel == KernelId::rotary_emb) == (operation == Operation::rotary);
+Operation operation_of(KernelId kernel) {
+    switch (kernel) {
+        case KernelId::rotary_emb:
+            return Operation::rotary;
+        default:
+            return Operation::attention;
+    }
 }
 
 std::optional<KernelId> only_of(Operation operation, std::optional<KernelId> kernel) {
-    return kernel && is_of(operation, *kernel) ? kernel : std::nullopt;
+    return kernel && operation_of(*kernel) == operation ? kernel : std::nullopt;
 }
 
 [[noreturn]] void throw_wrong_place(Backend backend, const Device& device) {

@@ -10,7 +10,7 @@
 
 namespace jitney {
 
-enum class Operation { attention, rotary };
+enum class Operation { attention, rotary, fp8_quantize, fp8_gemm };
 
 struct Decision {
     Backend backend = Backend::jit;

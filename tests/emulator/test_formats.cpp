@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/numeric.hpp"
 #include "tests/emulator/machine/formats.hpp"
 
 using namespace jitney::emulator;
@@ -51,4 +52,30 @@ TEST_CASE("bf16 rounds to nearest even") {
     CHECK(bf16_bits(std::numeric_limits<float>::max()) == 0x7f80);
     CHECK(bf16_bits(std::numeric_limits<float>::quiet_NaN()) == 0x7fff);
     CHECK(bf16_value(0xbf80) == -1.0f);
+}
+
+TEST_CASE("the 8-bit formats agree with the reference") {
+    for (unsigned code = 0; code < 0x100u; ++code) {
+        const auto bits = static_cast<std::uint8_t>(code);
+        const float e4m3 = jitney::reference::from_e4m3(bits);
+        const float e5m2 = jitney::reference::from_e5m2(bits);
+        CHECK((fp8_value(bits, 4) == e4m3 || (std::isnan(fp8_value(bits, 4)) && std::isnan(e4m3))));
+        CHECK((fp8_value(bits, 5) == e5m2 || (std::isnan(fp8_value(bits, 5)) && std::isnan(e5m2))));
+    }
+    // Every bf16, which holds all ties of both formats, and its neighbours in fp32.
+    bool equal = true;
+    for (unsigned bits = 0; bits < 0x10000u; ++bits) {
+        const std::uint32_t middle = bits << 16;
+        if ((middle & 0x7fffffffu) > 0x7f800000u) continue;  // NaN, below
+        for (const std::uint32_t each : {middle - 1, middle, middle + 1}) {
+            const float x = std::bit_cast<float>(each);
+            if (std::isnan(x)) continue;
+            equal = equal && fp8_bits(x, 4) == jitney::reference::to_e4m3(static_cast<double>(x)) &&
+                    fp8_bits(x, 5) == jitney::reference::to_e5m2(static_cast<double>(x));
+        }
+    }
+    CHECK(equal);
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    CHECK((fp8_bits(nan, 4) & 0x7f) == 0x7f);
+    CHECK((fp8_bits(nan, 5) & 0x7f) > 0x7c);
 }
