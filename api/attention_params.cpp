@@ -58,8 +58,9 @@ float scale_of(const AttentionArgs& args, int head_dim) noexcept {
     return args.scale ? *args.scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
 }
 
-const int* ints_of(const std::optional<Tensor>& tensor) noexcept {
-    return tensor ? static_cast<const int*>(tensor->data) : nullptr;
+template <class T>
+T* data_of(const std::optional<Tensor>& tensor) noexcept {
+    return tensor ? static_cast<T*>(tensor->data) : nullptr;
 }
 
 // The division by a page size that is no power of two, for keys below 2^31: Granlund and
@@ -79,29 +80,19 @@ void set_page_size(AttentionParams& params, std::int64_t page_size) noexcept {
 
 void set_keys(AttentionParams& params, const AttentionArgs& args) noexcept {
     const KvForm form = kv_form(args);
-    params.k = args.k.data;
-    params.v = args.v.data;
     params.k_strides = key_strides(args.k, form);
     params.v_strides = key_strides(args.v, form);
-    params.kv_indptr = ints_of(args.kv_indptr);
-    params.kv_lens = ints_of(args.kv_lens);
     params.kv_lengths = args.kv_indptr ? kKvLenIndptr : (args.kv_lens ? kKvLenArray : kKvLenFixed);
     if (!is_paged(form)) return;
     set_page_size(params, page_size_of(args));
     if (form == KvForm::page_list) {
         params.kv_lengths = kKvLenPages;
         params.page_tables = kTableIndptr;
-        params.page_table = ints_of(args.kv_page_indices);
-        params.kv_page_indptr = ints_of(args.kv_page_indptr);
-        params.last_page_len = ints_of(args.last_page_len);
         return;
     }
-    const std::optional<Tensor>& table =
-        form == KvForm::token_table ? args.req_to_token : args.block_table;
     params.page_tables = kTableRows;
-    params.page_table = ints_of(table);
-    params.table_stride = static_cast<int>(table->strides[0]);
-    params.request_rows = ints_of(args.req_pool_indices);
+    params.table_stride = static_cast<int>(
+        (form == KvForm::token_table ? args.req_to_token : args.block_table)->strides[0]);
 }
 
 void set_options(AttentionParams& params, const AttentionArgs& args, int head_dim) noexcept {
@@ -110,17 +101,16 @@ void set_options(AttentionParams& params, const AttentionArgs& args, int head_di
     params.window_left = args.window_left;
     params.window_right = args.window_right;
     if (args.softcap) params.softcap_scale = scale / *args.softcap;
-    if (args.alibi_slopes) {
-        params.alibi_slopes = static_cast<const float*>(args.alibi_slopes->data);
-    }
-    if (args.sinks) params.sinks = static_cast<const float*>(args.sinks->data);
     if (args.new_k) {
-        params.new_k = args.new_k->data;
-        params.new_v = args.new_v->data;
         params.new_k_strides = strides_of(*args.new_k);
         params.new_v_strides = strides_of(*args.new_v);
         params.new_len = static_cast<int>(args.new_k->shape[1]);
     }
+}
+
+const int* page_table_of(const AttentionArgs& args) noexcept {
+    if (args.req_to_token) return data_of<const int>(args.req_to_token);
+    return data_of<const int>(args.block_table ? args.block_table : args.kv_page_indices);
 }
 
 void set_workspace(AttentionParams& params, const policy::AttentionChoice& choice, void* scratch,
@@ -140,24 +130,14 @@ void set_workspace(AttentionParams& params, const policy::AttentionChoice& choic
 
 }  // namespace
 
-AttentionParams make_params(const AttentionArgs& args, const policy::AttentionProblem& problem,
-                            const policy::AttentionChoice& choice, void* scratch,
-                            void* counters) noexcept {
+AttentionParams form_params(const AttentionArgs& args, const policy::AttentionProblem& problem,
+                            const policy::AttentionChoice& choice) noexcept {
     AttentionParams params{};
-    params.q = args.q.data;
-    params.out = args.out.data;
     params.q_strides = query_strides(args.q, problem.packed);
     params.out_strides = query_strides(args.out, problem.packed);
-    params.qo_indptr = ints_of(args.qo_indptr);
     set_keys(params, args);
-    if (args.lse) {
-        params.lse = static_cast<float*>(args.lse->data);
-        params.lse_strides = lse_strides(*args.lse);
-    }
-    if (args.mask) {
-        params.mask = static_cast<const unsigned char*>(args.mask->data);
-        params.mask_strides = mask_strides(*args.mask);
-    }
+    if (args.lse) params.lse_strides = lse_strides(*args.lse);
+    if (args.mask) params.mask_strides = mask_strides(*args.mask);
     params.batch = problem.batch;
     params.q_len = problem.q_len;
     params.kv_len = problem.kv_len;
@@ -166,21 +146,45 @@ AttentionParams make_params(const AttentionArgs& args, const policy::AttentionPr
     params.row_tiles = choice.row_tiles;
     params.splits = choice.splits;
     set_options(params, args, problem.head_dim);
-    set_workspace(params, choice, scratch, counters);
     return params;
 }
 
-WorkMapParams make_map_params(const AttentionParams& attention,
+void set_addresses(AttentionParams& params, const AttentionArgs& args,
+                   const policy::AttentionChoice& choice, void* scratch, void* counters) noexcept {
+    params.q = args.q.data;
+    params.k = args.k.data;
+    params.v = args.v.data;
+    params.out = args.out.data;
+    params.lse = data_of<float>(args.lse);
+    params.mask = data_of<const unsigned char>(args.mask);
+    params.qo_indptr = data_of<const int>(args.qo_indptr);
+    params.kv_indptr = data_of<const int>(args.kv_indptr);
+    params.kv_lens = data_of<const int>(args.kv_lens);
+    params.page_table = page_table_of(args);
+    params.request_rows = data_of<const int>(args.req_pool_indices);
+    params.kv_page_indptr = data_of<const int>(args.kv_page_indptr);
+    params.last_page_len = data_of<const int>(args.last_page_len);
+    params.alibi_slopes = data_of<const float>(args.alibi_slopes);
+    params.sinks = data_of<const float>(args.sinks);
+    params.new_k = data_of<const void>(args.new_k);
+    params.new_v = data_of<const void>(args.new_v);
+    set_workspace(params, choice, scratch, counters);
+}
+
+WorkMapParams form_map_params(const AttentionParams& attention,
                               const policy::AttentionChoice& choice) noexcept {
     WorkMapParams params{};
-    params.qo_indptr = attention.qo_indptr;
-    params.tile_batch = const_cast<int*>(attention.tile_batch);
-    params.tile_index = const_cast<int*>(attention.tile_index);
     params.batch = attention.batch;
     params.group = attention.group;
     params.tile_m = policy::value_of(choice.spec, "tile_m");
     params.slots = choice.row_tiles;
     return params;
+}
+
+void set_addresses(WorkMapParams& params, const AttentionParams& attention) noexcept {
+    params.qo_indptr = attention.qo_indptr;
+    params.tile_batch = const_cast<int*>(attention.tile_batch);
+    params.tile_index = const_cast<int*>(attention.tile_index);
 }
 
 }  // namespace jitney

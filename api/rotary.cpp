@@ -1,33 +1,17 @@
 #include "jitney/rotary.hpp"
 
-#include <fmt/format.h>
-
 #include "api/check.hpp"
 #include "api/decision.hpp"
-#include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
-#include "api/rotary_params.hpp"
+#include "api/prepared_rotary.hpp"
+#include "api/recent_calls.hpp"
 #include "jitney/error.hpp"
 #include "reference/rotary.hpp"
 
 namespace jitney {
 namespace {
 
-void run_kernel(const RotaryArgs& args, const policy::RotaryProblem& problem, Stream stream) {
-    const runtime::DeviceInfo& device = enter_device(args.q.device);
-    const policy::DeviceFacts facts = facts_of(device);
-    const policy::Candidate candidate = policy::rank_rotary(problem, facts);
-    if (!candidate.accepted()) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("rotary_emb can't run on {}: {}; use another GPU, or host tensors",
-                                device.name, policy::reason_text(candidate)));
-    }
-    const policy::RotaryChoice choice = policy::choose_rotary(problem, facts);
-    const runtime::Kernel& kernel = load_kernel(choice.spec, device, stream);
-    RotaryParams params = make_params(args, problem, choice);
-    launch_kernel(kernel, choice.geometry, &params, stream);
-    note_ran(choice.spec);
-}
+using Recent = RecentCalls<PreparedRotary>;
 
 void run_reference(const RotaryArgs& args) {
     reference::Rotary call;
@@ -48,18 +32,25 @@ void run_reference(const RotaryArgs& args) {
 
 void rotary_emb(const RotaryArgs& args, Stream stream) {
     note_nothing_ran();
-    const policy::RotaryProblem problem = checks::check(args);
     const Decision decision = decide(Operation::rotary, args.q.device);
+    if (const PreparedRotary* recent = Recent::find(args, decision)) {
+        return launch(*recent, args, stream);
+    }
+    const policy::RotaryProblem problem = checks::check(args);
     if (checks::has_no_rows(problem)) return;
     if (decision.backend == Backend::reference) {
         run_reference(args);
     } else {
-        run_kernel(args, problem, stream);
+        launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
     }
 }
 
 void ops::rotary_emb(const RotaryArgs& args, Stream stream) {
     note_nothing_ran();
+    const Decision decision = {Backend::jit, policy::KernelId::rotary_emb, true};
+    if (const PreparedRotary* recent = Recent::find(args, decision)) {
+        return launch(*recent, args, stream);
+    }
     const policy::RotaryProblem problem = checks::check(args);
     if (args.q.device.type == DeviceType::cpu) {
         throw Error(ErrorCode::unsupported,
@@ -67,7 +58,7 @@ void ops::rotary_emb(const RotaryArgs& args, Stream stream) {
                     "to a GPU, or call jitney::rotary_emb");
     }
     if (checks::has_no_rows(problem)) return;
-    run_kernel(args, problem, stream);
+    launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
 }
 
 }  // namespace jitney

@@ -1,0 +1,65 @@
+#include "api/call_form.hpp"
+
+#include <algorithm>
+
+namespace jitney {
+namespace {
+
+// What is written begins where nothing else does.
+bool writes_apart(const AttentionArgs& args) noexcept {
+    const void* out = args.out.data;
+    const void* lse = args.lse ? args.lse->data : nullptr;
+    for (const Tensor* input : {&args.q, &args.k, &args.v}) {
+        if (input->data == out || input->data == lse) return false;
+    }
+    return out != lse;
+}
+
+bool rotates_in_place(const Tensor& x, const Tensor& out) noexcept {
+    return x.data == out.data;
+}
+
+// In place in the same tensors, and apart from each other.
+bool same_places(const RotaryArgs& a, const RotaryArgs& b) noexcept {
+    if (rotates_in_place(a.q, a.q_out) != rotates_in_place(b.q, b.q_out)) return false;
+    if (!a.k) return true;
+    return rotates_in_place(*a.k, *a.k_out) == rotates_in_place(*b.k, *b.k_out) &&
+           a.k_out->data != a.q_out.data && a.k_out->data != a.q.data && a.q_out.data != a.k->data;
+}
+
+}  // namespace
+
+// All fields are named, so that one that is added does not compile until it is compared too.
+
+bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcept {
+    const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
+                 kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
+                 kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
+                 alibi_slopes, sinks, new_k, new_v] = prepared;
+    return same_form(args.q, q) && same_form(args.k, k) && same_form(args.v, v) &&
+           same_form(args.out, out) && same_form(args.mask, mask) && args.causal == causal &&
+           args.scale == scale && same_form(args.lse, lse) &&
+           same_form(args.qo_indptr, qo_indptr) &&
+           std::ranges::equal(args.qo_indptr_host, qo_indptr_host) &&
+           same_form(args.kv_lens, kv_lens) && same_form(args.kv_indptr, kv_indptr) &&
+           same_form(args.req_to_token, req_to_token) &&
+           same_form(args.req_pool_indices, req_pool_indices) &&
+           same_form(args.block_table, block_table) &&
+           same_form(args.kv_page_indptr, kv_page_indptr) &&
+           same_form(args.kv_page_indices, kv_page_indices) &&
+           same_form(args.last_page_len, last_page_len) && args.max_kv_len == max_kv_len &&
+           args.window_left == window_left && args.window_right == window_right &&
+           args.softcap == softcap && same_form(args.alibi_slopes, alibi_slopes) &&
+           same_form(args.sinks, sinks) && same_form(args.new_k, new_k) &&
+           same_form(args.new_v, new_v) && writes_apart(args);
+}
+
+bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept {
+    const auto& [q, k, q_out, k_out, cos, sin, positions, style] = prepared;
+    return same_form(args.q, q) && same_form(args.k, k) && same_form(args.q_out, q_out) &&
+           same_form(args.k_out, k_out) && same_form(args.cos, cos) && same_form(args.sin, sin) &&
+           same_form(args.positions, positions) && args.style == style &&
+           same_places(args, prepared);
+}
+
+}  // namespace jitney

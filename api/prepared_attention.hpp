@@ -1,0 +1,41 @@
+// An attention call with everything done that its form decides: checked, chosen, loaded. What is
+// left is to put the addresses in and launch.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "api/decision.hpp"
+#include "jitney/attention.hpp"
+#include "kernel_sources/attention/params.h"
+#include "kernel_sources/attention/work_map.h"
+#include "policy/attention.hpp"
+#include "runtime/kernel.hpp"
+
+namespace jitney {
+
+struct PreparedAttention {
+    AttentionArgs args;               // the form; its addresses mean nothing
+    std::vector<int> qo_indptr_host;  // what args.qo_indptr_host shows
+    Decision decision;
+    policy::AttentionChoice choice;
+    const runtime::Kernel* kernel = nullptr;
+    const runtime::Kernel* map_kernel = nullptr;  // packed queries
+    AttentionParams params{};                     // without addresses
+    WorkMapParams map_params{};
+
+    PreparedAttention() = default;
+    PreparedAttention(const PreparedAttention&) = delete;
+    PreparedAttention& operator=(const PreparedAttention&) = delete;
+};
+
+// Chooses for the GPU of the current context and loads the kernels. `problem` is what
+// checks::check(args) returned, and has rows.
+std::unique_ptr<PreparedAttention> prepare(const AttentionArgs& args,
+                                           const policy::AttentionProblem& problem,
+                                           const Decision& decision, Stream stream);
+
+// `args` has the form of `prepared`.
+void launch(const PreparedAttention& prepared, const AttentionArgs& args, Stream stream);
+
+}  // namespace jitney
