@@ -7,6 +7,7 @@
 #include "api/last_run.hpp"
 #include "api/prepared_attention.hpp"
 #include "api/recent_calls.hpp"
+#include "api/reference_call.hpp"
 #include "jitney/error.hpp"
 #include "reference/attention.hpp"
 
@@ -17,32 +18,7 @@ using policy::KernelId;
 using Recent = RecentCalls<PreparedAttention>;
 
 void run_reference(const AttentionArgs& args) {
-    reference::Attention call;
-    call.q = args.q;
-    call.k = args.k;
-    call.v = args.v;
-    call.out = args.out;
-    call.mask = args.mask;
-    call.lse = args.lse;
-    call.causal = args.causal;
-    if (args.scale) call.scale = static_cast<double>(*args.scale);
-    call.qo_indptr = args.qo_indptr;
-    call.kv_indptr = args.kv_indptr;
-    call.kv_lens = args.kv_lens;
-    call.req_to_token = args.req_to_token;
-    call.req_pool_indices = args.req_pool_indices;
-    call.block_table = args.block_table;
-    call.kv_page_indptr = args.kv_page_indptr;
-    call.kv_page_indices = args.kv_page_indices;
-    call.last_page_len = args.last_page_len;
-    call.window_left = args.window_left;
-    call.window_right = args.window_right;
-    if (args.softcap) call.softcap = static_cast<double>(*args.softcap);
-    call.alibi_slopes = args.alibi_slopes;
-    call.sinks = args.sinks;
-    call.new_k = args.new_k;
-    call.new_v = args.new_v;
-    reference::attention(call);
+    reference::attention(reference_call(args));
     note_reference_ran();
 }
 

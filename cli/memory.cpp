@@ -89,9 +89,8 @@ Tensor Stage::input(const Tensor& host) {
 }
 
 Tensor Stage::output(const Tensor& host) {
-    if (!gpu_) return host;
-    const Tensor placed = place(host);
-    outputs_.push_back({host.data, memory_.size() - 1});
+    const Tensor placed = input(host);
+    if (gpu_) outputs_.push_back({host.data, memory_.size() - 1});
     return placed;
 }
 

@@ -64,6 +64,7 @@ class Stage {
 
     // The view to call with; the host tensor is contiguous and outlives the stage.
     Tensor input(const Tensor& host);
+    // What the call leaves as it was, the host tensor has as well.
     Tensor output(const Tensor& host);
     // Waits for the call to end.
     void wait() const;

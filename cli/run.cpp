@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/errors.hpp"
+#include "cli/narrow.hpp"
 #include "cli/output.hpp"
 #include "cli/safetensors_header.hpp"
 
@@ -39,6 +40,8 @@ Run::Run(const RunOptions& options, const std::vector<std::string_view>& takes)
 }
 
 const Tensor& Run::at(std::string_view name) const {
+    if (const auto found = narrowed_.find(name); found != narrowed_.end())
+        return found->second.view();
     const Tensor* const tensor = file_.find(name);
     if (tensor == nullptr) {
         refuse(fmt::format("{} holds no tensor \"{}\"", options_.input, name));
@@ -56,6 +59,16 @@ Tensor Run::output(const std::string& name, DType dtype, std::span<const std::in
     return stage_.output(place->second.view());
 }
 
+void Run::narrow(std::string_view name) {
+    if (!has(name) || at(name).dtype != DType::int64) return;
+    narrowed_.emplace(name, narrowed(name, at(name)));
+}
+
+Tensor Run::updated(std::string_view name) {
+    updated_.emplace(name, at(name));
+    return stage_.output(at(name));
+}
+
 int Run::finish(const std::function<void()>& call, bool json) {
     const auto start = std::chrono::steady_clock::now();
     call();
@@ -64,7 +77,7 @@ int Run::finish(const std::function<void()>& call, bool json) {
         std::chrono::steady_clock::now() - start;
     stage_.fetch();
 
-    TensorsByName results;
+    TensorsByName results = updated_;
     for (const auto& [name, tensor] : outputs_)
         results.emplace(name, tensor.view());
     std::optional<Difference> difference;

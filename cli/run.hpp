@@ -34,11 +34,15 @@ class Run {
     bool has(std::string_view name) const { return file_.find(name) != nullptr; }
     // The tensor as it stands in the file. Throws Error where it is not there.
     const Tensor& at(std::string_view name) const;
+    // An int64 tensor of that name counts as int32 from here on. Throws Error where a value can't.
+    void narrow(std::string_view name);
 
     // Views to call with.
     Tensor input(std::string_view name) { return stage_.input(at(name)); }
     std::optional<Tensor> optional_input(std::string_view name);
     Tensor output(const std::string& name, DType dtype, std::span<const std::int64_t> shape);
+    // A tensor of the file that the call changes, and that is written out as it is then.
+    Tensor updated(std::string_view name);
 
     // Makes the call, then writes and reports; the exit status.
     int finish(const std::function<void()>& call, bool json);
@@ -50,7 +54,9 @@ class Run {
     TensorFile file_;
     BackendChoice backend_;
     Stage stage_;
+    std::map<std::string, HostTensor, std::less<>> narrowed_;
     std::map<std::string, HostTensor, std::less<>> outputs_;
+    TensorsByName updated_;
 };
 
 // One a file.

@@ -1,44 +1,141 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 
+#include "api/check.hpp"
+#include "api/reference_call.hpp"
 #include "cli/arguments.hpp"
+#include "cli/attention_options.hpp"
 #include "cli/errors.hpp"
 #include "cli/run.hpp"
 #include "jitney/attention.hpp"
+#include "reference/attention.hpp"
 
 namespace jitney::cli {
 
 namespace {
 
 struct Options : RunOptions {
-    bool causal = false;
+    AttentionOptions call;
     bool lse = false;
-    std::optional<double> scale;
 };
 
-int run_attention(const Options& options, bool json) {
-    Run run(options, {"q", "k", "v", "mask"});
-    const Tensor& q = run.at("q");
-    if (q.ndim != 4) {
-        refuse(
-            fmt::format("q of {} has {} dimensions, and must have four: batch, length, heads, "
-                        "head_dim",
-                        options.input, q.ndim));
+struct Field {
+    std::string_view name;
+    std::optional<Tensor> AttentionArgs::*tensor;
+    bool index = false;
+};
+
+constexpr std::array kFields = {
+    Field{"mask", &AttentionArgs::mask},
+    Field{"qo_indptr", &AttentionArgs::qo_indptr, true},
+    Field{"kv_lens", &AttentionArgs::kv_lens, true},
+    Field{"kv_indptr", &AttentionArgs::kv_indptr, true},
+    Field{"req_to_token", &AttentionArgs::req_to_token, true},
+    Field{"req_pool_indices", &AttentionArgs::req_pool_indices, true},
+    Field{"block_table", &AttentionArgs::block_table, true},
+    Field{"kv_page_indptr", &AttentionArgs::kv_page_indptr, true},
+    Field{"kv_page_indices", &AttentionArgs::kv_page_indices, true},
+    Field{"last_page_len", &AttentionArgs::last_page_len, true},
+    Field{"alibi_slopes", &AttentionArgs::alibi_slopes},
+    Field{"sinks", &AttentionArgs::sinks},
+    Field{"new_k", &AttentionArgs::new_k},
+    Field{"new_v", &AttentionArgs::new_v},
+};
+
+// What the file may hold.
+std::vector<std::string_view> names() {
+    std::vector<std::string_view> all = {"q", "k", "v", "k_pool", "v_pool"};
+    for (const Field& field : kFields)
+        all.push_back(field.name);
+    return all;
+}
+
+// What the file calls the keys and the values.
+struct Keys {
+    std::string k = "k";
+    std::string v = "v";
+};
+
+Keys keys_of(const Run& run, const std::string& file) {
+    const bool pools = run.has("k_pool") || run.has("v_pool");
+    if (!pools) return {};
+    if (run.has("k") || run.has("v")) {
+        refuse(file + " holds both k or v and k_pool or v_pool, and must hold one of the pairs");
     }
+    if (!run.has("req_to_token") && !run.has("block_table") && !run.has("kv_page_indices")) {
+        refuse(file +
+               " holds k_pool and v_pool, and nothing that names their pages: give req_to_token, "
+               "block_table or kv_page_indices, or call keys that lie in order k and v");
+    }
+    return {"k_pool", "v_pool"};
+}
+
+// The call on the tensors that `input` gives for the names, and `updated` for what it changes.
+template <class Input, class Updated>
+AttentionArgs arguments(const Run& run, const Options& options, const Keys& keys, Input input,
+                        Updated updated) {
     AttentionArgs args;
-    args.q = run.input("q");
-    args.k = run.input("k");
-    args.v = run.input("v");
-    args.mask = run.optional_input("mask");
-    args.causal = options.causal;
-    if (options.scale) args.scale = static_cast<float>(*options.scale);
-    args.out = run.output("out", q.dtype, std::span(q.shape).first(4));
+    args.q = input("q");
+    args.k = run.has("new_k") ? updated(keys.k) : input(keys.k);
+    args.v = run.has("new_k") ? updated(keys.v) : input(keys.v);
+    for (const Field& field : kFields) {
+        if (run.has(field.name)) args.*field.tensor = input(field.name);
+    }
+    options.call.apply(args);
+    return args;
+}
+
+Shape shape_of(const Tensor& tensor) {
+    return {tensor.shape.begin(), tensor.shape.begin() + tensor.ndim};
+}
+
+Shape shape_of_lse(const Tensor& q) {
+    if (q.ndim == 3) return {q.shape[0], q.shape[1]};
+    return {q.shape[0], q.shape[2], q.shape[1]};
+}
+
+// All that can be wrong with the file, wherever it is going to be computed: of shapes, and, which
+// no GPU checks, of the values of index tensors.
+void check_in_file(AttentionArgs args, const Options& options) {
+    const int dims = args.qo_indptr ? 3 : 4;
+    if (args.q.ndim != dims) {
+        refuse(fmt::format("q of {} has {} dimensions, and must have {}", options.input,
+                           args.q.ndim,
+                           dims == 4 ? "four, batch, length, heads, head_dim, where there is no "
+                                       "qo_indptr"
+                                     : "three beside qo_indptr: rows of all requests, heads, "
+                                       "head_dim"));
+    }
+    args.out = Tensor::contiguous(nullptr, args.q.dtype, shape_of(args.q), args.q.device);
     if (options.lse) {
-        const std::array rows = {q.shape[0], q.shape[2], q.shape[1]};
-        args.lse = run.output("lse", DType::fp32, rows);
+        args.lse = Tensor::contiguous(nullptr, DType::fp32, shape_of_lse(args.q), args.q.device);
+    }
+    checks::check(args, checks::Data::absent);
+    reference::check(reference_call(args));
+}
+
+int run_attention(const Options& options, bool json) {
+    Run run(options, names());
+    const Keys keys = keys_of(run, options.input);
+    for (const Field& field : kFields) {
+        if (field.index) run.narrow(field.name);
+    }
+    const auto in_file = [&run](std::string_view name) { return run.at(name); };
+    check_in_file(arguments(run, options, keys, in_file, in_file), options);
+
+    AttentionArgs args = arguments(
+        run, options, keys, [&run](std::string_view name) { return run.input(name); },
+        [&run](std::string_view name) { return run.updated(name); });
+    args.out = run.output("out", args.q.dtype, shape_of(args.q));
+    if (options.lse) args.lse = run.output("lse", DType::fp32, shape_of_lse(args.q));
+    if (args.qo_indptr) {
+        const Tensor& ends = run.at("qo_indptr");
+        args.qo_indptr_host = {static_cast<const int*>(ends.data),
+                               static_cast<std::size_t>(ends.elements())};
     }
     return run.finish([&args] { attention(args); }, json);
 }
@@ -47,15 +144,17 @@ int run_attention(const Options& options, bool json) {
 
 void add_run_attention(CLI::App& group, Request& request) {
     const auto options = std::make_shared<Options>();
-    CLI::App& command =
-        add_command(group, request, "attention",
-                    "softmax(scale * q k^T) v: tensors q, k, v and, optionally, mask, in the "
-                    "layout batch,length,heads,head_dim; gives out and, with --lse, lse",
-                    [options](bool json) { return run_attention(*options, json); });
+    CLI::App& command = add_command(
+        group, request, "attention",
+        "softmax(scale * q k^T) v: tensors q, k, v, or q, k_pool, v_pool, and any others of the "
+        "call by their names: mask, qo_indptr, kv_indptr, kv_lens, req_to_token and "
+        "req_pool_indices, block_table, kv_page_indptr and kv_page_indices and last_page_len, "
+        "alibi_slopes, sinks, new_k and new_v; gives out, with --lse lse, and, where there are new "
+        "keys, the pools",
+        [options](bool json) { return run_attention(*options, json); });
     options->add_to(command);
-    command.add_flag("--causal", options->causal, "Query i sees the keys j <= i + kv_len - q_len");
+    options->call.add_to(command);
     command.add_flag("--lse", options->lse, "Give the log-sum-exp of each row, too");
-    add_real(command, "--scale", options->scale, "Factor of the scores (1/sqrt(head_dim))");
 }
 
 }  // namespace jitney::cli

@@ -111,21 +111,44 @@ CallRules rules_of(const Attention& call, const CallQueries& queries, const Call
     return rules;
 }
 
-}  // namespace
+// A call that was found to be in order.
+struct Prepared {
+    explicit Prepared(const Attention& call);
 
-void attention(const Attention& call) {
+    CallQueries queries;
+    CallKeys keys;
+    CallRules rules;
+};
+
+// The checks of shapes come before the members look at values.
+const Attention& with_shapes_checked(const Attention& call) {
     check_queries(call);
     const std::int64_t head_dim = size_from_end(call.q, 1);
     require(head_dim > 0, "head_dim is " + std::to_string(head_dim) + "; it must be at least 1");
     check_keys(call);
     check_heads(call);
-    const CallQueries queries(call);
-    const CallKeys keys(call, queries.requests());
-    check_new_rows(call, queries.requests());
-    const CallRules rules = rules_of(call, queries, keys);
-    append(call, keys, queries.requests());
-    const double scale = call.scale.value_or(1.0 / std::sqrt(static_cast<double>(head_dim)));
-    attend(queries, keys, rules, scale);
+    return call;
+}
+
+Prepared::Prepared(const Attention& call)
+    : queries(with_shapes_checked(call)),
+      keys(call, queries.requests()),
+      rules((check_new_rows(call, queries.requests()), rules_of(call, queries, keys))) {
+    check_appended_rows(call, keys, queries.requests());
+}
+
+}  // namespace
+
+void check(const Attention& call) {
+    const Prepared prepared(call);
+}
+
+void attention(const Attention& call) {
+    const Prepared prepared(call);
+    append(call, prepared.keys, prepared.queries.requests());
+    const double scale =
+        call.scale.value_or(1.0 / std::sqrt(static_cast<double>(size_from_end(call.q, 1))));
+    attend(prepared.queries, prepared.keys, prepared.rules, scale);
 }
 
 }  // namespace jitney::reference

@@ -42,10 +42,14 @@ struct Attention {
     std::optional<Tensor> new_v;
 };
 
+// Throws Error(invalid_argument) where the shapes disagree, or where what the index tensors hold
+// can't be: ends before beginnings, lengths beyond the tables, pages that the pool does not have, a
+// last page that is fuller than a page, one place for two new keys. Looks at no other values, and
+// only the index tensors need memory.
+void check(const Attention& call);
+
 // A row that sees no key becomes 0, with LSE -inf. Keys and values that a row does not see have no
-// influence on it, whatever they hold. Throws Error(invalid_argument) where the shapes disagree, or
-// where what the index tensors hold can't be: ends before beginnings, pages that the pool does not
-// have, a last page that is fuller than a page.
+// influence on it, whatever they hold. Throws what check() throws.
 void attention(const Attention& call);
 
 }  // namespace jitney::reference

@@ -1,6 +1,9 @@
 #include "reference/attention_sources.hpp"
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "reference/check.hpp"
 
@@ -29,6 +32,19 @@ void require_table(const Tensor& table, const std::string& name) {
     require(table.dtype == DType::int32, name + " must be int32");
     require(table.ndim == 2, name + " has the shape " + text_of_shape(table) +
                                  "; it must have two dimensions, requests and columns");
+}
+
+std::int64_t entry(const Tensor& tensor, std::int64_t i) {
+    return static_cast<const std::int32_t*>(tensor.data)[i * tensor.strides[0]];
+}
+
+// "block_table[1, 3]", which names page i of a request.
+std::string page_name(const Attention& call, std::int64_t request, std::int64_t i) {
+    if (call.kv_page_indices) {
+        return "kv_page_indices[" + text(entry(*call.kv_page_indptr, request) + i) + "]";
+    }
+    if (call.block_table) return "block_table[" + text(request) + ", " + text(i) + "]";
+    return "req_to_token[" + text(entry(*call.req_pool_indices, request)) + ", " + text(i) + "]";
 }
 
 // The beginnings of the parts that an indptr tensor makes of [0, total), and the end of the last.
@@ -134,11 +150,14 @@ void CallKeys::find_pages(const Attention& call, std::int64_t requests) {
         require(call.req_pool_indices.has_value(), "req_to_token comes with req_pool_indices");
         rows = indices(*call.req_pool_indices, "req_pool_indices", requests);
     }
+    require(rows || table.shape[0] == requests, "block_table has " + text(table.shape[0]) +
+                                                    " rows; it must have one for each of the " +
+                                                    text(requests) + " requests");
     for (std::int64_t i = 0; i < requests; ++i) {
         const std::int64_t row = rows ? (*rows)[i] : i;
-        require(row >= 0 && row < table.shape[0], "request " + text(i) + " has the row " +
-                                                      text(row) + " of a table of " +
-                                                      text(table.shape[0]));
+        require(row >= 0 && row < table.shape[0], "req_pool_indices[" + text(i) + "] is " +
+                                                      text(row) + ", and req_to_token has " +
+                                                      text(table.shape[0]) + " rows");
         pages_.push_back(table_row(table, row));
     }
     capacity_.assign(at(requests), table.shape[1] * page_size_);
@@ -162,21 +181,73 @@ void CallKeys::find_lengths(const Attention& call, std::int64_t requests) {
         require(pages_.empty() || requests == 0, "paged keys come with kv_lens or kv_indptr");
         lengths_ = capacity_;
     }
-    for (std::int64_t i = 0; i < requests && !capacity_.empty(); ++i)
-        check_pages(i, capacity_[at(i)]);
+    for (std::int64_t i = 0; i < requests && !capacity_.empty(); ++i) {
+        check_length(call, i);
+        check_pages(call, i);
+    }
 }
 
-void CallKeys::check_pages(std::int64_t request, std::int64_t capacity) const {
+void CallKeys::check_length(const Attention& call, std::int64_t request) const {
     const std::int64_t length = lengths_[at(request)];
-    require(length >= 0 && length <= capacity, "request " + text(request) + " has " + text(length) +
-                                                   " keys, and there is room for " +
-                                                   text(capacity));
+    const std::int64_t room = capacity_[at(request)];
+    if (length >= 0 && length <= room) return;
+    const std::string where =
+        call.req_to_token ? "req_to_token" : (call.block_table ? "block_table" : "k");
+    const std::string limit = where + " has room for " + text(room) + " keys a request";
+    if (!call.kv_indptr) {
+        require(false, "kv_lens[" + text(request) + "] is " + text(length) +
+                           "; it must be 0 or more, and " + limit);
+    }
+    require(false, "kv_indptr[" + text(request + 1) + "] is " +
+                       text(entry(*call.kv_indptr, request + 1)) + ", which gives request " +
+                       text(request) + " " + text(length) + " keys, and " + limit);
+}
+
+void CallKeys::check_pages(const Attention& call, std::int64_t request) const {
     if (pages_.empty()) return;
-    for (std::int64_t i = 0; i * page_size_ < length; ++i) {
+    const std::int64_t pages = k_.tensor.shape[0];
+    for (std::int64_t i = 0; i * page_size_ < lengths_[at(request)]; ++i) {
         const std::int64_t page = pages_[at(request)][i];
-        require(page >= 0 && page < k_.tensor.shape[0],
-                "page " + text(i) + " of request " + text(request) + " is " + text(page) +
-                    ", and the pool has " + text(k_.tensor.shape[0]));
+        if (page >= 0 && page < pages) continue;
+        require(false, page_name(call, request, i) + " is " + text(page) + ", and the pool has " +
+                           text(pages) + (k_.tensor.ndim == 3 ? " slots" : " pages") +
+                           ", numbered from 0");
+    }
+}
+
+namespace {
+
+// A new row of a request, and the key that it becomes.
+struct AppendedRow {
+    std::int64_t request;
+    std::int64_t from;
+    std::int64_t to;
+};
+
+std::vector<AppendedRow> appended_rows(const Attention& call, const CallKeys& keys,
+                                       std::int64_t requests) {
+    std::vector<AppendedRow> rows;
+    if (!call.new_k) return rows;
+    const std::int64_t new_len = call.new_k->shape[1];
+    for (std::int64_t request = 0; request < requests; ++request) {
+        const std::int64_t first = keys.length(request) - new_len;
+        for (std::int64_t i = std::max<std::int64_t>(0, -first); i < new_len; ++i)
+            rows.push_back({request, i, first + i});
+    }
+    return rows;
+}
+
+}  // namespace
+
+void check_appended_rows(const Attention& call, const CallKeys& keys, std::int64_t requests) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> taken;
+    for (const AppendedRow& row : appended_rows(call, keys, requests)) {
+        const auto place = keys.place(row.request, row.to);
+        const auto [other, added] = taken.emplace(place, row.request);
+        require(added || keys.heads() == 0,
+                "requests " + text(other->second) + " and " + text(row.request) +
+                    " both append to place " + text(place.second) + " of page " +
+                    text(place.first) + " of k; a new key needs a place of its own");
     }
 }
 
@@ -184,17 +255,13 @@ void append(const Attention& call, const CallKeys& keys, std::int64_t requests) 
     if (!call.new_k) return;
     const HeadRows new_k = HeadRows::of_batch(*call.new_k);
     const HeadRows new_v = HeadRows::of_batch(*call.new_v);
-    const std::int64_t new_len = call.new_k->shape[1];
     std::vector<double> values(static_cast<std::size_t>(std::max(new_k.dim(), new_v.dim())));
-    for (std::int64_t request = 0; request < requests; ++request) {
-        const std::int64_t first = keys.length(request) - new_len;
-        for (std::int64_t i = std::max<std::int64_t>(0, -first); i < new_len; ++i) {
-            for (std::int64_t head = 0; head < keys.heads(); ++head) {
-                read_row(new_k.row(request, i, head), new_k.dim(), values.data());
-                write_row(keys.key(request, first + i, head), new_k.dim(), values.data());
-                read_row(new_v.row(request, i, head), new_v.dim(), values.data());
-                write_row(keys.value(request, first + i, head), new_v.dim(), values.data());
-            }
+    for (const auto& [request, from, to] : appended_rows(call, keys, requests)) {
+        for (std::int64_t head = 0; head < keys.heads(); ++head) {
+            read_row(new_k.row(request, from, head), new_k.dim(), values.data());
+            write_row(keys.key(request, to, head), new_k.dim(), values.data());
+            read_row(new_v.row(request, from, head), new_v.dim(), values.data());
+            write_row(keys.value(request, to, head), new_v.dim(), values.data());
         }
     }
 }

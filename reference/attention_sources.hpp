@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "jitney/tensor.hpp"
@@ -77,6 +78,12 @@ class CallKeys {
     CallKeys(const Attention& call, std::int64_t requests);
 
     std::int64_t length(std::int64_t request) const { return lengths_[at(request)]; }
+    // The page and the place in it where a key of a paged call lies; the request and the key of
+    // others.
+    std::pair<std::int64_t, std::int64_t> place(std::int64_t request, std::int64_t position) const {
+        if (pages_.empty()) return {request, first_[at(request)] + position};
+        return {pages_[at(request)][position / page_size_], position % page_size_};
+    }
     std::int64_t heads() const { return k_.heads(); }
     std::int64_t key_dim() const { return k_.dim(); }
     std::int64_t value_dim() const { return v_.dim(); }
@@ -91,12 +98,13 @@ class CallKeys {
     static std::size_t at(std::int64_t request) { return static_cast<std::size_t>(request); }
     Row row(const HeadRows& rows, std::int64_t request, std::int64_t position,
             std::int64_t head) const {
-        if (pages_.empty()) return rows.row(request, first_[at(request)] + position, head);
-        return rows.row(pages_[at(request)][position / page_size_], position % page_size_, head);
+        const auto [outer, inner] = place(request, position);
+        return rows.row(outer, inner, head);
     }
     void find_pages(const Attention& call, std::int64_t requests);
     void find_lengths(const Attention& call, std::int64_t requests);
-    void check_pages(std::int64_t request, std::int64_t capacity) const;
+    void check_length(const Attention& call, std::int64_t request) const;
+    void check_pages(const Attention& call, std::int64_t request) const;
 
     HeadRows k_;
     HeadRows v_;
@@ -106,6 +114,9 @@ class CallKeys {
     std::vector<Indices> pages_;          // of each request; empty: not paged
     std::vector<std::int64_t> capacity_;  // keys that the tables have room for
 };
+
+// That no two new keys are written to one place.
+void check_appended_rows(const Attention& call, const CallKeys& keys, std::int64_t requests);
 
 // Writes the new rows to where the last keys of each request stand.
 void append(const Attention& call, const CallKeys& keys, std::int64_t requests);

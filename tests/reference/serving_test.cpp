@@ -173,16 +173,18 @@ TEST_CASE("index tensors that can't be meant are refused") {
     check_refused(with(list, "last_page_len", 1, 0), "last_page_len[1] is 0");
     check_refused(with(list, "kv_page_indptr", 1, 4), "kv_page_indptr");
     check_refused(with(list, "kv_page_indptr", 0, -1), "kv_page_indptr[0] is -1");
-    check_refused(with(list, "kv_page_indices", 2, 77), "is 77, and the pool has");
-    check_refused(with(list, "kv_page_indices", 0, -2), "is -2");
+    check_refused(with(list, "kv_page_indices", 2, 77),
+                  "kv_page_indices[2] is 77, and the pool has");
+    check_refused(with(list, "kv_page_indices", 0, -2), "kv_page_indices[0] is -2");
     ServingShape table = list;
     table.keys = KeyForm::block_table;
-    check_refused(with(table, "kv_lens", 0, 700), "has 700 keys");
-    check_refused(with(table, "kv_lens", 1, -1), "has -1 keys");
+    check_refused(with(table, "kv_lens", 0, 700), "kv_lens[0] is 700");
+    check_refused(with(table, "kv_lens", 1, -1), "kv_lens[1] is -1");
     ServingShape tokens = list;
     tokens.keys = KeyForm::token_table;
     tokens.page_size = 1;
-    check_refused(with(tokens, "req_pool_indices", 1, 9), "row 9 of a table of 4");
+    check_refused(with(tokens, "req_pool_indices", 1, 9),
+                  "req_pool_indices[1] is 9, and req_to_token has 4");
     ServingShape ragged = list;
     ragged.keys = KeyForm::ragged;
     ragged.packed = true;

@@ -3,6 +3,7 @@ import os
 import unittest
 
 import support
+from serving import Requests
 from support import read_safetensors, safetensors
 
 INPUT = os.path.join(support.DATA, "minilm_layer.safetensors")
@@ -44,6 +45,45 @@ class Jit(support.CommandTest):
         listed = self.succeed("cache", "list", "--json").json["entries"]
         self.assertEqual([entry["spec"] for entry in listed], [spec])
         self.assertEqual(read_safetensors(self.path("out"))["out"][1], [4, 28, 12, 32])
+
+    def test_requests_and_pages(self):
+        requests = Requests(q_lens=[3, 0, 5], kv_lens=[7, 2, 9])
+        tensors = {**requests.ragged_queries(), **requests.block_table(4, requests.lens())}
+        source = self.write("serving", safetensors(tensors))
+        call = ["run", "attention", source, "-o", self.path("out"), "--causal", "--lse", "--json"]
+        result = self.succeed(*call, **self.driver).json
+        self.assertEqual(result["backend"], "jit")
+        self.assertIn("queries=packed,kv=paged,causal=1", result["spec"])
+        listed = self.succeed("cache", "list", "--json").json["entries"]
+        self.assertEqual(
+            [entry["spec"].split("<")[0] for entry in listed], ["attn_prefill_scalar", "attn_work_map"]
+        )
+        # The driver computes nothing: rows that no kernel writes come out as zeros.
+        out = read_safetensors(self.path("out"))
+        self.assertEqual((out["out"][1], set(out["out"][2])), ([10, 4, 8], {0.0}))
+        self.assertEqual(out["lse"][1], [10, 4])
+
+    def test_new_keys_come_back_with_the_pools(self):
+        requests = Requests(q_lens=[1, 1], kv_lens=[7, 2])
+        tensors = {**requests.equal_queries(), **requests.block_table(4, requests.lens())}
+        tensors["new_k"] = tensors["new_v"] = requests.tensor([2, 1, 2], requests.rows(2, 2))
+        source = self.write("append", safetensors(tensors))
+        call = ["run", "attention", source, "-o", self.path("out"), "--json"]
+        self.assertIn("append=1", self.succeed(*call, **self.driver).json["spec"])
+        out = read_safetensors(self.path("out"))
+        self.assertEqual(sorted(out), ["k_pool", "out", "v_pool"])
+        for name in ("k_pool", "v_pool"):
+            self.assertEqual(repr(out[name]), repr((*tensors[name][:2], list(tensors[name][2]))))
+
+    def test_values_are_checked_before_a_gpu_sees_them(self):
+        requests = Requests(q_lens=[1, 1], kv_lens=[7, 2])
+        tensors = {**requests.equal_queries(), **requests.block_table(4, requests.lens())}
+        tensors["kv_lens"] = ("I32", [2], [7, 200])
+        source = self.write("bad", safetensors(tensors))
+        self.fail_with(
+            2, ["kv_lens[1] is 200"], "run", "attention", source, "-o", self.path("out"), **self.driver
+        )
+        self.assertFalse(os.path.exists(self.cache), "nothing was compiled")
 
     def test_a_kernel_by_name(self):
         arguments, environment = self.attention("--force", "attn_prefill_scalar")
