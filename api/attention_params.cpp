@@ -145,6 +145,8 @@ AttentionParams form_params(const AttentionArgs& args, const policy::AttentionPr
     params.group = problem.group();
     params.row_tiles = choice.row_tiles;
     params.splits = choice.splits;
+    params.split_keys = choice.split_keys;
+    params.split_parts = choice.split_parts;
     set_options(params, args, problem.head_dim);
     return params;
 }

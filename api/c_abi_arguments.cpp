@@ -78,6 +78,10 @@ void add_options(AttentionArgs& args, const jitney_attention_args& known) {
     if (known.softcap != 0) args.softcap = known.softcap;
     args.alibi_slopes = optional(known.alibi_slopes, "alibi_slopes");
     args.sinks = optional(known.sinks, "sinks");
+    if (known.reserved != 0) {
+        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
+    }
+    args.batch_invariant = known.batch_invariant != 0;
 }
 
 }  // namespace

@@ -37,11 +37,12 @@ std::string json_of(const Explanation& explanation) {
     }
     return fmt::format(
         R"({{"arch":{},"chosen":{},"grid":[{}],"block":[{}],"shared_bytes":{},"splits":{},)"
-        R"("workspace_bytes":{},"candidates":[{}]}})",
+        R"("batch_invariant":{},"split_keys":{},"workspace_bytes":{},"candidates":[{}]}})",
         quoted(explanation.arch),
         explanation.chosen.empty() ? std::string("null") : quoted(explanation.chosen),
         fmt::join(explanation.grid, ","), fmt::join(explanation.block, ","),
-        explanation.shared_bytes, explanation.splits, explanation.workspace_bytes, candidates);
+        explanation.shared_bytes, explanation.splits, explanation.batch_invariant,
+        explanation.split_keys, explanation.workspace_bytes, candidates);
 }
 
 template <class Args>

@@ -35,7 +35,7 @@ bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcep
     const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
                  kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
                  kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
-                 alibi_slopes, sinks, new_k, new_v] = prepared;
+                 alibi_slopes, sinks, new_k, new_v, batch_invariant] = prepared;
     return same_form(args.q, q) && same_form(args.k, k) && same_form(args.v, v) &&
            same_form(args.out, out) && same_form(args.mask, mask) && args.causal == causal &&
            args.scale == scale && same_form(args.lse, lse) &&
@@ -51,7 +51,8 @@ bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcep
            args.window_left == window_left && args.window_right == window_right &&
            args.softcap == softcap && same_form(args.alibi_slopes, alibi_slopes) &&
            same_form(args.sinks, sinks) && same_form(args.new_k, new_k) &&
-           same_form(args.new_v, new_v) && writes_apart(args);
+           same_form(args.new_v, new_v) && args.batch_invariant == batch_invariant &&
+           writes_apart(args);
 }
 
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept {

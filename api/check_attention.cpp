@@ -236,6 +236,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     problem.causal = args.causal;
     problem.mask = args.mask.has_value();
     problem.packed = packed;
+    problem.batch_invariant = args.batch_invariant;
     problem.paged = is_paged(form);
     problem.qo_indptr = {args.qo_indptr_host};
     problem.aligned =

@@ -133,7 +133,9 @@ void check_indices(const AttentionArgs& args, KvForm form, std::int64_t batch, D
 std::int64_t kv_len_estimate(const AttentionArgs& args, KvForm form, std::int64_t batch) noexcept {
     // Somewhat below what the kernels can count to: an estimate alone is no reason to refuse.
     constexpr std::int64_t most = 0x7f000000;
-    const auto average = [batch](std::int64_t total) {
+    // Of requests of unknown lengths; where an estimate won't do, one of them may have all.
+    const auto average = [batch, &args](std::int64_t total) {
+        if (args.batch_invariant) return total;
         return batch == 0 ? 0 : (total + batch - 1) / batch;
     };
     if (form == KvForm::dense) {

@@ -58,6 +58,8 @@ Explanation explain(const AttentionArgs& args, std::string_view arch) {
     if (const auto choice = policy::choose_attention(problem, facts, kernel)) {
         fill(explanation, choice->spec, choice->geometry);
         explanation.splits = choice->splits;
+        explanation.batch_invariant = problem.batch_invariant;
+        explanation.split_keys = choice->split_keys;
         if (choice->work_map) {
             explanation.before.push_back(policy::text_of(choice->work_map->spec));
         }

@@ -59,6 +59,8 @@ class AttentionArgs(ctypes.Structure):
         ("sinks", POINTER(DLTensor)),
         ("new_k", POINTER(DLTensor)),
         ("new_v", POINTER(DLTensor)),
+        ("batch_invariant", c_int32),
+        ("reserved", c_int32),
     ]
 
 

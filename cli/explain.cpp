@@ -43,6 +43,8 @@ void print_explanation(const Explanation& explanation, bool json) {
                     {"block", explanation.block},
                     {"shared_bytes", explanation.shared_bytes},
                     {"splits", explanation.splits},
+                    {"batch_invariant", explanation.batch_invariant},
+                    {"split_keys", explanation.split_keys},
                     {"workspace_bytes", explanation.workspace_bytes},
                     {"candidates", std::move(candidates)}});
         return;
@@ -53,6 +55,10 @@ void print_explanation(const Explanation& explanation, bool json) {
         facts.add({"block", fmt::format("{}", fmt::join(explanation.block, " x "))});
         facts.add({"shared memory", fmt::format("{} bytes a block", explanation.shared_bytes)});
         facts.add({"splits", std::to_string(explanation.splits)});
+        if (explanation.batch_invariant) {
+            facts.add({"batch-invariant",
+                       fmt::format("parts of at least {} keys", explanation.split_keys)});
+        }
         facts.add({"workspace", fmt::format("{} bytes", explanation.workspace_bytes)});
         print(facts.text());
     } else if (explanation.candidates.empty()) {

@@ -87,6 +87,18 @@ WorkMapChoice work_map_choice(const DeviceFacts& facts) {
     return choice;
 }
 
+void divide_keys(const AttentionProblem& p, const AttentionTile& tile, std::int64_t tiles,
+                 const DeviceFacts& facts, AttentionChoice& choice) {
+    if (!p.batch_invariant) {
+        choice.splits = attention_splits(p, tile, tiles, facts);
+        return;
+    }
+    const FixedParts parts = fixed_parts(p, tile);
+    choice.splits = parts.blocks;
+    choice.split_keys = parts.keys;
+    choice.split_parts = parts.most;
+}
+
 // `tile` receives the kernel's tile where it is accepted.
 Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts,
                 std::optional<KernelId> forced, AttentionTile& tile) {
@@ -119,9 +131,16 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     }
     if (rows_a_head(p) > kMaxRows) return reject(Reason::too_many_rows, rows_a_head(p), kMaxRows);
     if (p.kv_len > kMaxKeys) return reject(Reason::too_many_keys, p.kv_len, kMaxKeys);
-    const std::int64_t blocks = product(row_tiles_of(p, tile.m), heads(p));
+    const int splits = p.batch_invariant && is_decode(kernel) ? fixed_parts(p, tile).blocks : 1;
+    const std::int64_t blocks = product(product(row_tiles_of(p, tile.m), heads(p)), splits);
     if (blocks > kMaxGrid) return reject(Reason::grid_too_large, blocks, kMaxGrid);
     return Candidate{kernel};
+}
+
+// A kernel that other batches of the same requests run and that this one is too large for: another
+// one would not be the same to each request.
+bool ends_the_choice(const AttentionProblem& p, const Candidate& candidate) {
+    return p.batch_invariant && candidate.reason == Reason::grid_too_large;
 }
 
 // Few enough rows that streaming K and V once a 16-row tile, divided over the whole GPU, beats
@@ -149,9 +168,12 @@ std::array<Candidate, kAttentionCandidates> rank_attention(const AttentionProble
                                                            std::optional<KernelId> forced) {
     std::array<Candidate, kAttentionCandidates> candidates;
     const auto order = order_of(problem);
+    bool ended = false;
     for (std::size_t i = 0; i < order.size(); ++i) {
         AttentionTile tile;
         candidates[i] = judge(order[i], problem, facts, forced, tile);
+        if (ended && candidates[i].accepted()) candidates[i].reason = Reason::batch_invariant;
+        ended = ended || ends_the_choice(problem, candidates[i]);
     }
     return candidates;
 }
@@ -161,12 +183,14 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
                                                 std::optional<KernelId> forced) {
     for (const KernelId kernel : order_of(problem)) {
         AttentionTile tile;
-        if (!judge(kernel, problem, facts, forced, tile).accepted()) continue;
+        const Candidate candidate = judge(kernel, problem, facts, forced, tile);
+        if (ends_the_choice(problem, candidate)) break;
+        if (!candidate.accepted()) continue;
         AttentionChoice choice;
         choice.spec = make_spec(kernel, problem, tile, facts);
         choice.row_tiles = static_cast<int>(row_tiles_of(problem, tile.m));
         const std::int64_t tiles = choice.row_tiles * heads(problem);
-        if (is_decode(kernel)) choice.splits = attention_splits(problem, tile, tiles, facts);
+        if (is_decode(kernel)) divide_keys(problem, tile, tiles, facts, choice);
         choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
         if (problem.packed) {
             choice.work_map = work_map_choice(facts);

@@ -42,7 +42,11 @@ struct AttentionProblem {
     bool softcap = false;
     bool alibi = false;
     bool sinks = false;
-    bool append = false;        // new keys and values come with the call
+    bool append = false;  // new keys and values come with the call
+    // The result of a request may depend on the request alone: kv_len is then no less than that of
+    // the longest, and kernel, tile and parts follow from its own lengths and the rest of the
+    // shape.
+    bool batch_invariant = false;
     HostIndptr qo_indptr = {};  // packed, where the host knows the lengths
 
     int group() const noexcept { return q_heads / kv_heads; }
@@ -73,7 +77,9 @@ struct AttentionChoice {
     Spec spec;
     Geometry geometry;
     int row_tiles = 0;
-    int splits = 1;
+    int splits = 1;      // blocks a tile, among which its keys are divided
+    int split_keys = 0;  // batch-invariant: keys of a part at least, a multiple of the keys a step;
+    int split_parts = 0;  // and parts at most. 0: as many parts as splits
     AttentionWorkspace workspace;
     std::optional<WorkMapChoice> work_map;  // packed queries
 };

@@ -72,4 +72,20 @@ int attention_splits(const AttentionProblem& problem, const AttentionTile& tile,
     return static_cast<int>(best);
 }
 
+FixedParts fixed_parts(const AttentionProblem& problem, const AttentionTile& tile) {
+    // Long enough that merging costs little, and not longer, so that a short request is divided
+    // too. A lone long request makes two blocks an SM of a large GPU, however many heads it has.
+    constexpr int part_steps = 4;
+    constexpr std::int64_t blocks_a_request = 256;
+    const std::int64_t tiles =
+        product(problem.kv_heads, ceil_div(rows_a_head(problem), std::max(tile.m, 1)));
+    FixedParts parts;
+    parts.keys = part_steps * tile.keys_a_step;
+    parts.most = static_cast<int>(
+        std::clamp<std::int64_t>(blocks_a_request / std::max<std::int64_t>(tiles, 1), 4, 64));
+    parts.blocks = static_cast<int>(
+        std::clamp<std::int64_t>(ceil_div(problem.kv_len, parts.keys), 1, parts.most));
+    return parts;
+}
+
 }  // namespace jitney::policy

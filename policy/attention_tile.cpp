@@ -25,11 +25,14 @@ bool edits_logits(const AttentionProblem& p) {
 // needs on Hopper; it pays once there are enough tiles for every SM. Above head_dim 128 the
 // accumulators of two blocks would not fit into the registers, and where a mask is read neither. It
 // takes fewer keys where that keeps three blocks on an SM, what sm_120 has room for, or what pages
-// and slopes need, from spilling.
+// and slopes need, from spilling. Whether other requests fill the SMs does not count where results
+// may not depend on them.
 Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const int dim = mma_dim(p.head_dim);
-    const bool wide =
-        dim <= 128 && !p.mask && product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
+    const bool pays = p.batch_invariant
+                          ? p.packed || rows_a_head(p) > 64
+                          : product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
+    const bool wide = dim <= 128 && !p.mask && pays;
     if (!wide) {
         const int bytes = prefill_mma_shared_bytes(p.head_dim, 64, 64, p.paged, edits_logits(p));
         const bool fits = bytes <= facts.shared_bytes_per_block;

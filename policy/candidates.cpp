@@ -51,6 +51,9 @@ std::string reason_text(const Candidate& c) {
             return fmt::format("q_len times the queries of a KV head is {}, above {}", c.a, c.b);
         case Reason::too_many_keys:
             return fmt::format("kv_len {} is above {}", c.a, c.b);
+        case Reason::batch_invariant:
+            return "its results are not those of the kernel that runs smaller batches: split the "
+                   "batch";
         case Reason::token_too_large:
             return fmt::format("heads times head_dim is {}, above {}", c.a, c.b);
     }

@@ -27,6 +27,7 @@ enum class Reason : std::uint8_t {
     too_many_rows,          // a: q_len * group, b: limit
     too_many_keys,          // a: kv_len, b: limit
     token_too_large,        // a: elements a token, b: limit
+    batch_invariant,        // the kernel of smaller batches can't run this one
 };
 
 struct Candidate {

@@ -27,8 +27,8 @@ struct DecodeMma {
 
     const AttentionParams& params;
     SplitBlock<C> block;
-    TileKeys tile;  // of all splits
-    KeyRange keys;  // of this one
+    TileKeys tile;  // of all parts
+    KeyPart part;   // this block's
     int lane;
     int warp;
     SharedAddress ring;
@@ -39,8 +39,7 @@ struct DecodeMma {
         : params(p),
           block(p),
           tile(block.keys(p)),
-          keys(
-              split_range(tile.any, p.splits, block.split, C::tile_n * kAttentionWarps, C::tile_n)),
+          part(key_part(p, tile.any, block.split, C::tile_n * kAttentionWarps, C::tile_n)),
           lane(static_cast<int>(threadIdx.x) % 32),
           warp(warp_index()),
           ring(shared_address(shared_memory()) +
@@ -48,7 +47,7 @@ struct DecodeMma {
 
     // First key of the warp's tile number i.
     JITNEY_DEVICE int tile_key(int i) const {
-        return keys.first + (i * kAttentionWarps + warp) * C::tile_n;
+        return part.keys.first + (i * kAttentionWarps + warp) * C::tile_n;
     }
 
     // The ring holds K of tile 0, V of tile 0, K of tile 1, ... in turn.
@@ -59,7 +58,8 @@ struct DecodeMma {
     // The page of this lane's key in the warp's tile number i; 0 where there is no such key.
     JITNEY_DEVICE int lane_page(int i) const {
         const int key = tile_key(i) + lane;
-        return lane < C::tile_n && key < keys.end ? block.request.pages[page_of(params, key)] : 0;
+        return lane < C::tile_n && key < part.keys.end ? block.request.pages[page_of(params, key)]
+                                                       : 0;
     }
 
     template <class Cached>
@@ -87,7 +87,7 @@ struct DecodeMma {
                 next_page = lane_page(number / 2 + 1);
             }
         }
-        if (key < keys.end) {
+        if (key < part.keys.end) {
             const bool is_k = number % 2 == 0;
             const KvHead head = kv_head_of<C>(is_k ? params.k : params.v,
                                               is_k ? params.k_strides : params.v_strides,
@@ -97,9 +97,9 @@ struct DecodeMma {
                     return __shfl_sync(kAllLanes, page, row % 32);
                 };
                 load_from(number, PagedCursor<decltype(page_of_row)>{params, head, page_of_row, key,
-                                                                     keys.end});
+                                                                     part.keys.end});
             } else {
-                load_from(number, DenseCursor(head, key, keys.end));
+                load_from(number, DenseCursor(head, key, part.keys.end));
             }
         }
         cp_async_commit();
@@ -136,6 +136,7 @@ struct DecodeMma {
     }
 
     JITNEY_DEVICE void run() {
+        if (block.split >= part.parts) return;
         if constexpr (C::kv == kPagedKv) next_page = lane_page(0);
 #pragma unroll 1
         for (int i = 0; i < C::stages - 1; ++i)
@@ -154,7 +155,7 @@ struct DecodeMma {
         float out[1][kDimBlocks][4] = {};
         SoftmaxRows rows = empty_rows();
 
-        for (int i = 0; tile_key(i) < keys.end; ++i) {
+        for (int i = 0; tile_key(i) < part.keys.end; ++i) {
             const SharedAddress k_lane = lane_address_columns(next(2 * i), kRowBytes, lane);
             float scores[1][kKeyBlocks][4] = {};
             multiply_keys<C::format, C::head_dim, 2>(scores, k_lane,
@@ -180,10 +181,10 @@ struct DecodeMma {
         finish(out[0], rows);
     }
 
-    // The block that has the first rows and the last split writes the new rows to the cache; nobody
+    // The block that has the first rows and the last part writes the new rows to the cache; nobody
     // reads them from there in this launch.
     JITNEY_DEVICE void append() const {
-        if (block.first_row == 0 && block.split == params.splits - 1) {
+        if (block.first_row == 0 && block.split == part.parts - 1) {
             append_rows<C, 2, 16>(params, block.request, block.kv_head);
         }
     }
@@ -211,7 +212,7 @@ struct DecodeMma {
             }
         }
         __syncthreads();
-        finish_split<C, Result>(params, block, flag, [&](const auto& body) {
+        finish_split<C, Result>(params, block, part.parts, flag, [&](const auto& body) {
 #pragma unroll 1
             for (int row = warp; row < block.rows; row += kAttentionWarps) {
                 body(row,

@@ -83,10 +83,13 @@ struct AttentionParams {
     AttentionStrides new_v_strides;
     int new_len;
 
-    // Split-KV. With one split a block writes the output itself; with more, partial results go
-    // to the workspace and the last block of a tile to finish merges them.
-    int splits;
-    float* partial_out;        // [tile, split, row, head_dim], not normalised
+    // Split-KV. With one part a block writes the output itself; with more, partial results go to
+    // the workspace and the last block of a tile to finish merges them.
+    int splits;          // blocks a tile
+    int split_keys;      // 0: the keys of a tile are divided among all its blocks. Otherwise into
+    int split_parts;     // parts of at least so many keys, and at most so many parts: however many
+                         // blocks there are, and whatever other requests have
+    float* partial_out;  // [tile, split, row, head_dim], not normalised
     void* partial_statistics;  // [tile, split, row]: maximum in units of log2, and sum
     unsigned int* arrived;     // [tile], zero before the first launch and again after each
 };

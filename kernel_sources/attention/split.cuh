@@ -14,16 +14,32 @@
 
 namespace jitney {
 
-// The part of a range of keys that one split covers, in whole steps of `step` keys counted from the
-// first whole tile of `tile`.
-JITNEY_DEVICE KeyRange split_range(const KeyRange& keys, int splits, int split, int step,
-                                   int tile) {
+// The part of a tile's keys that one of its blocks takes.
+struct KeyPart {
+    KeyRange keys;
+    int parts;  // of the tile; blocks beyond have nothing to do
+};
+
+// Parts are whole steps of `step` keys, counted from the first whole tile of `tile`.
+JITNEY_DEVICE KeyPart key_part(const AttentionParams& params, const KeyRange& keys, int split,
+                               int step, int tile) {
     const int origin = keys.first / tile * tile;
-    const long long steps = (static_cast<long long>(keys.end) - origin + step - 1) / step;
-    const long long keys_a_split = (steps + splits - 1) / splits * step;
-    const long long first = min(origin + split * keys_a_split, static_cast<long long>(keys.end));
-    const long long end = min(first + keys_a_split, static_cast<long long>(keys.end));
-    return {static_cast<int>(first), static_cast<int>(end)};
+    const int steps = (keys.end - origin + step - 1) / step;
+    int parts = params.splits;
+    long long keys_a_part;
+    if (params.split_keys == 0) {
+        keys_a_part = static_cast<long long>((steps + parts - 1) / parts) * step;
+    } else {
+        const int least = params.split_keys / step;
+        const int steps_a_part = max(least, (steps + params.split_parts - 1) / params.split_parts);
+        parts = max(1, min(parts, (steps + steps_a_part - 1) / steps_a_part));
+        keys_a_part = static_cast<long long>(steps_a_part) * step;
+    }
+    const long long last = keys.end;
+    const long long first = min(origin + split * keys_a_part, last);
+    // More keys than blocks were launched for stay with the last of them.
+    const long long end = split == parts - 1 ? last : min(first + keys_a_part, last);
+    return {{static_cast<int>(first), static_cast<int>(end)}, parts};
 }
 
 // One row as a warp holds it: the maximum in units of log2 (0 where nothing was seen), the sum, and
@@ -171,13 +187,13 @@ JITNEY_DEVICE void write_row(const AttentionParams& params, const Request& reque
     }
 }
 
-// True in every thread of the block that arrives last of a tile's splits. `flag` is a word of
-// shared memory that nothing else uses. The barriers extend the order that the one atomic makes to
-// all threads of the block.
-JITNEY_DEVICE bool arrive_last(const AttentionParams& params, int tile, unsigned* flag) {
+// True in every thread of the block that arrives last of those that have parts of a tile. `flag` is
+// a word of shared memory that nothing else uses. The barriers extend the order that the one atomic
+// makes to all threads of the block.
+JITNEY_DEVICE bool arrive_last(const AttentionParams& params, int tile, int parts, unsigned* flag) {
     __syncthreads();
     if (threadIdx.x == 0) {
-        const unsigned last = static_cast<unsigned>(params.splits) - 1;
+        const unsigned last = static_cast<unsigned>(parts) - 1;
         *flag = atomic_inc_acq_rel(params.arrived + tile, last) == last ? 1u : 0u;
     }
     __syncthreads();
@@ -212,10 +228,10 @@ struct SplitBlock {
 };
 
 // Ends a decode block. for_my_results(body) calls body(row, result) for the rows whose results this
-// warp holds. With one split they are the output; otherwise the last block to arrive merges all.
+// warp holds. With one part they are the output; otherwise the last block to arrive merges all.
 template <class C, class Result, class ForMyResults>
 JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock<C>& block,
-                                unsigned* flag, const ForMyResults& for_my_results) {
+                                int parts, unsigned* flag, const ForMyResults& for_my_results) {
     // As many as 64 registers take.
     constexpr int kAhead =
         Result::kVectors * Result::width <= 4 ? 16 : 64 / (Result::kVectors * Result::width);
@@ -228,17 +244,17 @@ JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock<
     };
     const Partials partials = workspace_partials<C>(params, block.tile);
     for_my_results([&](int row, const Result& result) {
-        if (params.splits == 1) {
+        if (parts == 1) {
             write(row, result);
         } else {
             partials.store(block.split, row, result, lane);
         }
     });
-    if (params.splits == 1) return;
-    if (!arrive_last(params, block.tile, flag)) return;
+    if (parts == 1) return;
+    if (!arrive_last(params, block.tile, parts, flag)) return;
 #pragma unroll 1
     for (int row = warp; row < block.rows; row += kAttentionWarps) {
-        write(row, partials.template merge<Result, kAhead>(params.splits, row, lane));
+        write(row, partials.template merge<Result, kAhead>(parts, row, lane));
     }
 }
 

@@ -31,7 +31,8 @@ AttentionProblem random_step(AttentionProblem problem, Random& random) {
     problem.q_len = random.chance(0.4) ? 1 : random_count(random, rows);
     if (random.chance(0.3)) problem.q_len = static_cast<int>(random.integer(1, 80));
     if (problem.append) problem.q_len = static_cast<int>(random.integer(1, 64));
-    problem.batch = random_count(random, std::max(1, rows / problem.q_len));
+    const int parts = problem.batch_invariant ? 64 : 1;
+    problem.batch = random_count(random, std::max(1, rows / problem.q_len / parts));
     problem.kv_len = random.chance(0.1) ? 0 : random_count(random, 0x7fff0000);
     return problem;
 }

@@ -40,6 +40,7 @@ AttentionProblem random_attention_shape(tests::Random& random) {
     shape.append = !shape.packed && random.chance(0.2);
     for (bool* option : {&shape.window, &shape.softcap, &shape.alibi, &shape.sinks})
         *option = random.chance(0.2);
+    shape.batch_invariant = random.chance(0.3);
     return shape;
 }
 
@@ -77,9 +78,11 @@ std::string text_of(const AttentionProblem& p) {
     return fmt::format(
         "format {} batch {} q_len {} kv_len {} q_heads {} kv_heads {} head_dim {} causal {} mask "
         "{} "
-        "aligned {} packed {} paged {} append {} window {} softcap {} alibi {} sinks {}",
+        "aligned {} packed {} paged {} append {} window {} softcap {} alibi {} sinks {} "
+        "batch_invariant {}",
         p.format, p.batch, p.q_len, p.kv_len, p.q_heads, p.kv_heads, p.head_dim, p.causal, p.mask,
-        p.aligned, p.packed, p.paged, p.append, p.window, p.softcap, p.alibi, p.sinks);
+        p.aligned, p.packed, p.paged, p.append, p.window, p.softcap, p.alibi, p.sinks,
+        p.batch_invariant);
 }
 
 std::string text_of(const RotaryProblem& p) {

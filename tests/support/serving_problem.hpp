@@ -85,6 +85,8 @@ class ServingProblem {
     // Row-major index of the first element of a row of out, and of an LSE.
     std::int64_t out_index(std::int64_t request, std::int64_t i, std::int64_t head) const;
     std::int64_t lse_index(std::int64_t request, std::int64_t i, std::int64_t head) const;
+    // And of a row of k or v.
+    std::int64_t key_index(std::int64_t request, std::int64_t j, std::int64_t kv_head) const;
 
     // Rows of `out` and `lse` that belong to no request: whether they are poison still. They become
     // zero, so that the rest can be compared.
@@ -96,8 +98,6 @@ class ServingProblem {
     void add_pages(Random& random);
     void add_options(Random& random);
     std::int64_t first_query(std::int64_t request) const;
-    // Row-major index of the first element of a row of k or v.
-    std::int64_t key_index(std::int64_t request, std::int64_t j, std::int64_t kv_head) const;
     double from_cache(const char* cache, const char* fresh, std::int64_t request, std::int64_t j,
                       std::int64_t kv_head, std::int64_t dim) const;
 

@@ -64,7 +64,7 @@ struct AttentionArgs {
     std::optional<Tensor> kv_page_indices;  // [any]
     std::optional<Tensor> last_page_len;    // [batch]
     // About how many keys the longest request has, where the shapes of the tables say far more: it
-    // steers the choice of the launch, and the result does not depend on it.
+    // steers the choice of the launch, and no result is wrong where it is.
     std::optional<std::int64_t> max_kv_len;
 
     // A query whose own place among the keys is p, where the last query stands at the last key,
@@ -84,6 +84,14 @@ struct AttentionArgs {
     // no two requests share, in the same launch. For up to 64 queries a request, not ragged.
     std::optional<Tensor> new_k;
     std::optional<Tensor> new_v;
+
+    // The result of a request is the same, bit for bit, whoever shares the batch, wherever in it
+    // and in memory the request stands: the kernel, its tiles and the parts that keys are divided
+    // into follow from the request's own lengths and the shape of the call (heads, head_dim, dtype,
+    // form, options, alignment), for one GPU. max_kv_len, where it is given, must then be no less
+    // than the longest length; a longer request is still right, but may depend on it. Where only a
+    // page list or kv_indptr tells lengths, give it: a single request could have all keys.
+    bool batch_invariant = false;
 };
 
 // Runs attention: picks decode or prefill, the variant and the backend, and falls back (backend.hpp

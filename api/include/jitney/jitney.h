@@ -109,6 +109,11 @@ typedef struct jitney_attention_args {
        length counts already; attended to, and written to their place in k and v. */
     const DLTensor* new_k;
     const DLTensor* new_v;
+
+    /* Not 0: the result of a request is the same, bit for bit, whoever shares the batch; max_kv_len
+       is then no less than the longest length. */
+    int32_t batch_invariant;
+    int32_t reserved; /* 0 */
 } jitney_attention_args;
 
 /* Runs attention: picks decode or prefill, the variant and the backend. Asynchronous on `stream`

@@ -63,6 +63,14 @@ std::optional<policy::AttentionChoice> run_serving(const Covered& covered,
                                                    const tests::ServingShape& shape,
                                                    tests::Random& random, int sm_count) {
     tests::ServingProblem problem(shape, random);
+    const std::optional<ServingRun> ran =
+        run_serving(covered, problem, {.sm_count = sm_count}, random);
+    return ran ? std::optional(ran->choice) : std::nullopt;
+}
+
+std::optional<ServingRun> run_serving(const Covered& covered, tests::ServingProblem& problem,
+                                      const ServingCall& call, tests::Random& random) {
+    const tests::ServingShape& shape = problem.shape;
     const Tensors tensors = upload(problem);
     tests::Views views;
     for (const auto& [name, tensor] : tensors)
@@ -72,11 +80,13 @@ std::optional<policy::AttentionChoice> run_serving(const Covered& covered,
     for (const std::int64_t length : shape.q_lens)
         ends.push_back(ends.back() + static_cast<int>(length));
     if (shape.packed && random.chance(0.5)) args.qo_indptr_host = ends;
+    args.batch_invariant = call.batch_invariant;
+    args.max_kv_len = call.max_kv_len;
 
     const policy::AttentionProblem seen = checks::check(args);
     if (checks::has_no_rows(seen)) return std::nullopt;
     policy::DeviceFacts facts = covered.attention->facts;
-    if (sm_count != 0) facts.sm_count = sm_count;
+    if (call.sm_count != 0) facts.sm_count = call.sm_count;
     const std::optional<policy::AttentionChoice> choice =
         policy::choose_attention(seen, facts, covered.attention->kernel);
     if (!choice || !(choice->spec == covered.spec)) return std::nullopt;
@@ -102,7 +112,25 @@ std::optional<policy::AttentionChoice> run_serving(const Covered& covered,
     check_result(problem, tensors);
     CHECK(std::all_of(counters.data(), counters.data() + counters.bytes(),
                       [](std::byte byte) { return byte == std::byte{0}; }));
-    return choice;
+    return ServingRun{*choice, tensors.at("out").download(), tensors.at("lse").download()};
+}
+
+std::vector<tests::KeyForm> key_forms(const Covered& covered) {
+    using tests::KeyForm;
+    if (covered.attention->problem.paged) {
+        return {KeyForm::token_table, KeyForm::block_table, KeyForm::page_list};
+    }
+    return {KeyForm::dense, KeyForm::padded, KeyForm::ragged};
+}
+
+void fix(tests::ServingShape& shape, const Covered& covered, tests::Random& random) {
+    const policy::AttentionProblem& fixed = covered.attention->problem;
+    shape.head_dim = fixed.head_dim;
+    shape.dtype = static_cast<DType>(fixed.format);
+    shape.causal = fixed.causal;
+    tests::add_options(
+        shape, {fixed.window, fixed.softcap, fixed.alibi, fixed.sinks, fixed.mask, fixed.append},
+        random);
 }
 
 }  // namespace jitney::emulator

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "tests/emulator/kernels/covered.hpp"
 #include "tests/support/serving_problem.hpp"
@@ -16,5 +17,27 @@ namespace jitney::emulator {
 std::optional<policy::AttentionChoice> run_serving(const Covered& covered,
                                                    const tests::ServingShape& shape,
                                                    tests::Random& random, int sm_count = 0);
+
+struct ServingCall {
+    int sm_count = 0;
+    bool batch_invariant = false;
+    std::optional<std::int64_t> max_kv_len = {};
+};
+
+struct ServingRun {
+    policy::AttentionChoice choice;
+    tests::HostTensor out;
+    tests::HostTensor lse;
+};
+
+// The same with a problem that is there, whose out and lse become those of the reference.
+std::optional<ServingRun> run_serving(const Covered& covered, tests::ServingProblem& problem,
+                                      const ServingCall& call, tests::Random& random);
+
+// The forms of keys that a line's kernel takes.
+std::vector<tests::KeyForm> key_forms(const Covered& covered);
+
+// Gives a shape what the line fixes.
+void fix(tests::ServingShape& shape, const Covered& covered, tests::Random& random);
 
 }  // namespace jitney::emulator

@@ -23,22 +23,6 @@ bool is_scalar(KernelId kernel) {
     return kernel == KernelId::attn_decode_scalar || kernel == KernelId::attn_prefill_scalar;
 }
 
-std::vector<KeyForm> forms(const policy::AttentionProblem& fixed) {
-    if (fixed.paged) return {KeyForm::token_table, KeyForm::block_table, KeyForm::page_list};
-    return {KeyForm::dense, KeyForm::padded, KeyForm::ragged};
-}
-
-// Gives a shape what the line fixes.
-void finish(ServingShape& shape, const Covered& covered, tests::Random& random) {
-    const policy::AttentionProblem& fixed = covered.attention->problem;
-    shape.head_dim = fixed.head_dim;
-    shape.dtype = static_cast<DType>(fixed.format);
-    shape.causal = fixed.causal;
-    tests::add_options(
-        shape, {fixed.window, fixed.softcap, fixed.alibi, fixed.sinks, fixed.mask, fixed.append},
-        random);
-}
-
 // Keys are divided among more or fewer blocks.
 int some_sms(const Covered& covered, tests::Random& random) {
     return is_decode(covered.attention->kernel)
@@ -53,7 +37,7 @@ std::vector<ServingShape> edges(const Covered& covered) {
     std::vector<ServingShape> all;
     const auto add = [&](std::vector<std::int64_t> q_lens, std::vector<std::int64_t> kv_lens,
                          std::int64_t group = 1) {
-        const std::vector<KeyForm> choices = forms(fixed);
+        const std::vector<KeyForm> choices = key_forms(covered);
         ServingShape shape;
         shape.q_lens = std::move(q_lens);
         shape.kv_lens = std::move(kv_lens);
@@ -91,7 +75,7 @@ void run_line(const Covered& covered, tests::Random& random) {
     const bool scalar = is_scalar(covered.attention->kernel);
     int ran = 0;
     for (ServingShape& shape : edges(covered)) {
-        finish(shape, covered, random);
+        fix(shape, covered, random);
         ran += run_serving(covered, shape, random, some_sms(covered, random)) ? 1 : 0;
     }
     CHECK_MESSAGE(ran >= 2, "the edge cases hardly ever ask for this specialization");
@@ -99,12 +83,12 @@ void run_line(const Covered& covered, tests::Random& random) {
     const tests::ServingLimits limits = {.batch = decode ? 3 : 2,
                                          .q_len = decode ? 6 : (scalar ? 30 : 80),
                                          .kv_len = decode ? 300 : 120,
-                                         .keys = forms(fixed)};
+                                         .keys = key_forms(covered)};
     const int wanted = problems_a_line(8);
     int tries = 0;
     for (ran = 0; ran < wanted && tries < 100 * wanted; ++tries) {
         ServingShape shape = tests::random_serving_shape(random, limits, fixed.packed);
-        finish(shape, covered, random);
+        fix(shape, covered, random);
         ran += run_serving(covered, shape, random, some_sms(covered, random)) ? 1 : 0;
     }
     CHECK_MESSAGE(ran == wanted, "random problems hardly ever ask for this specialization");

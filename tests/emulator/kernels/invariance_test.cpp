@@ -1,0 +1,105 @@
+// What batch_invariant promises: the result of a request is the same, bit for bit, alone and among
+// others, wherever it stands, whatever GPU size the choice is made for.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/kernels/serving_case.hpp"
+#include "tests/support/same_request.hpp"
+
+namespace jitney::emulator {
+namespace {
+
+using policy::KernelId;
+using tests::KeyForm;
+using tests::ServingShape;
+
+bool is_decode(KernelId kernel) {
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
+}
+
+// Keys that make several parts, and some that make one or none.
+std::vector<std::int64_t> key_counts(const Covered& covered, tests::Random& random) {
+    if (!is_decode(covered.attention->kernel)) return {random.integer(60, 200)};
+    const std::int64_t step =
+        covered.attention->kernel == KernelId::attn_decode_mma ? 4 * 4 * 32 : 4 * 32;
+    return {random.integer(2 * step, 5 * step / 2), random.integer(0, step)};
+}
+
+struct Seen {
+    int requests = 0;
+    int divided = 0;
+};
+
+ServingCall call_of(const tests::Company& company, tests::Random& random) {
+    return {.sm_count = static_cast<int>(random.integer(1, 200)),
+            .batch_invariant = true,
+            .max_kv_len = company.max_kv_len};
+}
+
+void run_request(const Covered& covered, const ServingShape& shape, tests::Random& random,
+                 Seen& seen) {
+    tests::ServingProblem alone(shape, random);
+    std::optional<std::vector<double>> first;
+    int splits = 1;
+    for (tests::Company& company :
+         tests::companies_of(alone, 70, shape.kv_lens.front() / 2 + 100, random)) {
+        INFO(company.problem.shape.text(), ", request ", company.place);
+        const std::optional<ServingRun> ran =
+            run_serving(covered, company.problem, call_of(company, random), random);
+        if (!ran) return;  // another specialization
+        splits = std::max(splits, ran->choice.splits);
+        const std::vector<double> rows =
+            tests::rows_of(company.problem, company.place, ran->out, ran->lse);
+        if (!first) first = rows;
+        CHECK_MESSAGE(tests::is_same(*first, rows), "it depends on the company of a request");
+    }
+    ++seen.requests;
+    if (splits > 1) ++seen.divided;
+}
+
+void run_kernel_of(KernelId kernel) {
+    tests::Random random = tests::Random::fresh();
+    MESSAGE(random.text());
+    Seen seen;
+    for (const Covered& covered : covered_lines(kernel)) {
+        const bool packed = covered.attention->problem.packed;
+        for (const std::int64_t keys : key_counts(covered, random)) {
+            ServingShape shape;
+            shape.packed = packed;
+            shape.q_lens = {is_decode(kernel) ? random.integer(1, 3)
+                                              : (packed ? random.integer(1, 150) : 66)};
+            shape.kv_lens = {keys};
+            shape.group = random.integer(1, 2);
+            shape.keys = random.pick<KeyForm>(key_forms(covered));
+            if (shape.keys == KeyForm::block_table || shape.keys == KeyForm::page_list) {
+                shape.page_size = 16;
+            }
+            fix(shape, covered, random);
+            run_request(covered, shape, random, seen);
+        }
+    }
+    CHECK(seen.requests >= 3);
+    if (is_decode(kernel)) CHECK(seen.divided >= 3);
+}
+
+}  // namespace
+
+TEST_CASE("the same request in other company by attn_decode_scalar") {
+    run_kernel_of(KernelId::attn_decode_scalar);
+}
+
+TEST_CASE("the same request in other company by attn_decode_mma") {
+    run_kernel_of(KernelId::attn_decode_mma);
+}
+
+TEST_CASE("the same request in other company by attn_prefill_scalar") {
+    run_kernel_of(KernelId::attn_prefill_scalar);
+}
+
+TEST_CASE("the same request in other company by attn_prefill_mma") {
+    run_kernel_of(KernelId::attn_prefill_mma);
+}
+
+}  // namespace jitney::emulator
