@@ -71,6 +71,27 @@ Shape parse_shape(std::string_view what, std::string_view text) {
     return shape;
 }
 
+std::vector<int> parse_lengths(std::string_view what, std::string_view text) {
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    std::vector<int> ends{0};
+    for (std::size_t start = 0; start <= text.size();) {
+        const std::size_t end = std::min(text.find(',', start), text.size());
+        const auto length = number_of<std::int64_t>(text.substr(start, end - start));
+        if (!length || *length < 0) {
+            refuse(
+                fmt::format("{} is \"{}\", and must be whole numbers that are not negative, such "
+                            "as 7,1,512",
+                            what, text));
+        }
+        if (*length > kMost - ends.back()) {
+            refuse(fmt::format("{} are {} and more together, above {}", what, *length, kMost));
+        }
+        ends.push_back(ends.back() + static_cast<int>(*length));
+        start = end + 1;
+    }
+    return ends;
+}
+
 std::string text_of_shape(const Shape& shape) {
     return fmt::format("[{}]", fmt::join(shape, ", "));
 }
@@ -93,6 +114,12 @@ CLI::Option* add_shape(CLI::App& command, const std::string& name, Shape& value,
                        const std::string& description) {
     const auto read = [=, &value](const std::string& text) { value = parse_shape(name, text); };
     return command.add_option_function<std::string>(name, read, description)->type_name("SHAPE");
+}
+
+CLI::Option* add_lengths(CLI::App& command, const std::string& name, std::vector<int>& ends,
+                         const std::string& description) {
+    const auto read = [=, &ends](const std::string& text) { ends = parse_lengths(name, text); };
+    return command.add_option_function<std::string>(name, read, description)->type_name("LENGTHS");
 }
 
 CLI::Option* add_word(CLI::App& command, const std::string& name, std::string& value,

@@ -24,6 +24,9 @@ double parse_real(std::string_view what, std::string_view text);
 // "1,4096,32,128": between one and five dimensions, whose product an int64 holds.
 Shape parse_shape(std::string_view what, std::string_view text);
 
+// "7,1,512": any number of lengths, as the places where they end, one behind the other: 0,7,8,520.
+std::vector<int> parse_lengths(std::string_view what, std::string_view text);
+
 // "[1, 4096, 32, 128]"
 std::string text_of_shape(const Shape& shape);
 
@@ -33,6 +36,8 @@ CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<
                       const std::string& description);
 CLI::Option* add_shape(CLI::App& command, const std::string& name, Shape& value,
                        const std::string& description);
+CLI::Option* add_lengths(CLI::App& command, const std::string& name, std::vector<int>& ends,
+                         const std::string& description);
 // One of a few words.
 CLI::Option* add_word(CLI::App& command, const std::string& name, std::string& value,
                       std::vector<std::string> words, const std::string& description);

@@ -18,6 +18,8 @@ void AttentionOptions::add_to(CLI::App& command) {
     add_real(command, "--softcap", softcap, "Scores become X * tanh(score / X)");
     add_integer(command, "--max-kv-len", max_kv_len, 0, kMost,
                 "About how many keys the longest request has, where tables are far wider");
+    command.add_flag("--batch-invariant", batch_invariant,
+                     "The result of a request does not depend on who shares the batch");
 }
 
 void AttentionOptions::apply(AttentionArgs& args) const {
@@ -27,6 +29,7 @@ void AttentionOptions::apply(AttentionArgs& args) const {
     args.window_right = window_right;
     if (softcap) args.softcap = static_cast<float>(*softcap);
     if (max_kv_len >= 0) args.max_kv_len = max_kv_len;
+    args.batch_invariant = batch_invariant;
 }
 
 }  // namespace jitney::cli

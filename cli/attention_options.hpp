@@ -18,6 +18,7 @@ struct AttentionOptions {
     int window_right = -1;
     std::optional<double> softcap;
     int max_kv_len = -1;  // -1: not given
+    bool batch_invariant = false;
 
     void add_to(CLI::App& command);
     void apply(AttentionArgs& args) const;

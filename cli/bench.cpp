@@ -118,8 +118,13 @@ Result on_host(const BenchOptions& options, const std::function<BenchCall(Device
     constexpr std::chrono::seconds kBudget{3};
     const BenchCall call = make({DeviceType::cpu, 0});
     std::vector<std::vector<std::byte>> memory;
-    for (Tensor* tensor : call.tensors)
-        tensor->data = memory.emplace_back(bench_values(tensor->dtype, bytes_of(*tensor))).data();
+    for (Tensor* tensor : call.tensors) {
+        const auto content = call.contents.find(tensor);
+        auto& values = memory.emplace_back(content != call.contents.end()
+                                               ? content->second
+                                               : bench_values(tensor->dtype, bytes_of(*tensor)));
+        tensor->data = values.data();
+    }
     Result result;
     result.device = fmt::format("CPU, {} threads", std::thread::hardware_concurrency());
     const std::size_t limit = options.samples > 0 ? static_cast<std::size_t>(options.samples) : 100;

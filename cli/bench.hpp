@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct BenchWork {
 // One call over the tensors that it is given the memory of.
 struct BenchCall {
     std::vector<Tensor*> tensors;  // all of them; their `data` is set
+    // Of tensors whose values matter; the others get any.
+    std::map<const Tensor*, std::vector<std::byte>> contents;
     std::function<void()> run;
 };
 

@@ -90,9 +90,13 @@ std::vector<BenchCall> GpuBench::calls(const std::function<BenchCall(Device)>& m
         each = 0;
         for (Tensor* tensor : call.tensors) {
             DeviceMemory& memory = memory_.emplace_back(bytes_of(*tensor));
-            auto& block = values[tensor->dtype];
-            if (block.empty()) block = bench_values(tensor->dtype, kBlock);
-            fill(memory, block);
+            if (const auto content = call.contents.find(tensor); content != call.contents.end()) {
+                copy_to_device(memory.data(), content->second.data(), content->second.size());
+            } else {
+                auto& block = values[tensor->dtype];
+                if (block.empty()) block = bench_values(tensor->dtype, kBlock);
+                fill(memory, block);
+            }
             tensor->data = memory.data();
             each += memory.bytes();
         }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/attention_problem.hpp"
 #include "cli/backend_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
@@ -46,6 +47,7 @@ void print_explanation(const Explanation& explanation, bool json) {
                     {"batch_invariant", explanation.batch_invariant},
                     {"split_keys", explanation.split_keys},
                     {"workspace_bytes", explanation.workspace_bytes},
+                    {"before", explanation.before},
                     {"candidates", std::move(candidates)}});
         return;
     }
@@ -60,6 +62,8 @@ void print_explanation(const Explanation& explanation, bool json) {
                        fmt::format("parts of at least {} keys", explanation.split_keys)});
         }
         facts.add({"workspace", fmt::format("{} bytes", explanation.workspace_bytes)});
+        for (const std::string& spec : explanation.before)
+            facts.add({"goes ahead", spec});
         print(facts.text());
     } else if (explanation.candidates.empty()) {
         print("chosen  nothing: there is nothing to compute\n");
@@ -106,9 +110,9 @@ void add_explain(CLI::App& root, Request& request) {
     CLI::App& group = add_group(root, request, "explain",
                                 "Say which specialization a problem gets, and why not the others");
     const auto attention = std::make_shared<Options<AttentionProblem>>();
-    add_force(add_operation(group, request, "attention", "Dense attention, of the shapes given",
-                            attention),
-              attention->force, "As where this kernel is asked for by name");
+    add_force(
+        add_operation(group, request, "attention", "Attention, of the shapes given", attention),
+        attention->force, "As where this kernel is asked for by name");
     add_operation(group, request, "rotary", "Rotary position embedding, of the shapes given",
                   std::make_shared<Options<RotaryProblem>>());
 }

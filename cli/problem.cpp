@@ -8,8 +8,6 @@
 
 namespace jitney::cli {
 
-namespace {
-
 void add_format(CLI::App& command, std::string& format) {
     add_word(command, "--format", format, {"fp32", "fp16", "bf16"}, "Format of the tensors (bf16)");
 }
@@ -21,8 +19,6 @@ void require_dims(const std::string& what, const Shape& shape, std::size_t dims,
     }
 }
 
-}  // namespace
-
 DType dtype_of(const std::string& format) {
     if (format == "fp32") return DType::fp32;
     return format == "fp16" ? DType::fp16 : DType::bf16;
@@ -31,31 +27,6 @@ DType dtype_of(const std::string& format) {
 Tensor shaped(const std::string& what, const Shape& shape, DType dtype, Device device) {
     if (shape.empty()) refuse(what + " is missing");
     return Tensor::contiguous(nullptr, dtype, shape, device);
-}
-
-void AttentionProblem::add_to(CLI::App& command) {
-    add_shape(command, "--q", q, "Shape of q: batch,length,heads,head_dim")->required();
-    add_shape(command, "--kv", kv, "Shape of k and v (q's)");
-    add_shape(command, "--mask", mask,
-              "Shape of a bool mask: batch,kv or batch,q,kv or batch,1|heads,q,kv");
-    add_format(command, format);
-    command.add_flag("--causal", causal, "Query i sees the keys j <= i + kv_len - q_len");
-}
-
-AttentionArgs AttentionProblem::arguments(Device device) const {
-    const std::string meaning = "batch,length,heads,head_dim";
-    const Shape& keys = kv.empty() ? q : kv;
-    require_dims("--q", q, 4, meaning);
-    require_dims("--kv", keys, 4, meaning);
-    const DType dtype = dtype_of(format);
-    AttentionArgs args;
-    args.q = shaped("--q", q, dtype, device);
-    args.k = shaped("--kv", keys, dtype, device);
-    args.v = args.k;
-    args.out = args.q;
-    args.causal = causal;
-    if (!mask.empty()) args.mask = shaped("--mask", mask, DType::boolean, device);
-    return args;
 }
 
 void add_style(CLI::App& command, std::string& style) {

@@ -1,10 +1,10 @@
 // The problems that explain and bench are asked about: shapes and options instead of tensors.
+// attention_problem.hpp has that of attention.
 #pragma once
 
 #include <string>
 
 #include "cli/arguments.hpp"
-#include "jitney/attention.hpp"
 #include "jitney/rotary.hpp"
 
 namespace CLI {
@@ -16,20 +16,14 @@ namespace jitney::cli {
 // fp32, fp16 or bf16.
 DType dtype_of(const std::string& format);
 
+void add_format(CLI::App& command, std::string& format);
+
+// `meaning` names as many sizes as there must be. Throws Error.
+void require_dims(const std::string& what, const Shape& shape, std::size_t dims,
+                  const std::string& meaning);
+
 // A contiguous tensor without memory. `what` is how a sentence calls it: "--q".
 Tensor shaped(const std::string& what, const Shape& shape, DType dtype, Device device);
-
-struct AttentionProblem {
-    Shape q;
-    Shape kv;  // q's where it is empty
-    Shape mask;
-    std::string format = "bf16";
-    bool causal = false;
-
-    void add_to(CLI::App& command);
-    // The call, its pointers null.
-    AttentionArgs arguments(Device device) const;
-};
 
 struct RotaryProblem {
     Shape q;

@@ -3,8 +3,8 @@
 
    Tensors are DLPack's DLTensor, in host memory (kDLCPU) or on a GPU (kDLCUDA): bf16, fp16, fp32,
    e4m3fn, e5m2, int32, int64, bool, with one lane; strides in elements, or NULL where the tensor is
-   row-major without gaps. They are read during the call alone. Where an earlier include brought a copy of
-   DLPack's header, that one counts.
+   row-major without gaps. They are read during the call alone. Where an earlier include brought a
+   copy of DLPack's header, that one counts.
 
    Every call that returns a jitney_status is 0 where it succeeded; otherwise jitney_last_error()
    has one sentence that says what was wrong and what to do. Strings that are returned belong to the

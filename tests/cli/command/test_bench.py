@@ -31,11 +31,34 @@ class Bench(support.CommandTest):
         self.check(result, "attention")
         self.assertEqual((result["backend"], result["spec"], result["share"]), ("reference", None, None))
         self.assertAlmostEqual(
-            result["tflops"], 2 * 2 * 16 * 16 * 8 / result["median_ms"] / 1e9, places=12
+            # 16 * 17 / 2 pairs of a query and a key that it sees
+            result["tflops"], 4 * 2 * 136 * 8 / result["median_ms"] / 1e9, places=12
         )
         people = self.succeed("bench", "rotary", "--q", "1,16,8,64", "--samples", "2", gpu=False)
         self.assertIn("reference backend", people.out)
         self.assertIn("GB/s", people.out)
+
+    def test_requests_and_pages(self):
+        def check(pairs, *problem):
+            with self.subTest(problem=problem):
+                # 2 heads of 8 elements
+                result = self.bench("attention", *problem, "--format", "fp32", gpu=False)
+                self.check(result, "attention")
+                self.assertAlmostEqual(
+                    result["tflops"], 4 * 2 * pairs * 8 / result["median_ms"] / 1e9, places=12
+                )
+
+        decode = ["--q", "3,1,2,8", "--kv", "3,50,1,8"]
+        check(3 * 50, *decode, "--lengths")
+        check(3 * 50, *decode, "--page-size", "1")
+        check(3 * 50, *decode, "--page-size", "16", "--append", "1", "--sinks", "--alibi")
+        check(3 * 11, *decode, "--page-size", "16", "--causal", "--window-left", "10")
+        ragged = ["--q", "10,2,8", "--q-lens", "7,0,3", "--causal"]
+        check(28 + 6, *ragged)
+        check(28 + 4 * 3 + 6, *ragged, "--kv", "3,7,2,8", "--page-size", "4")
+        check(5 + 4 + 4 + 5 + 4 + 4, "--q", "6,2,8", "--q-lens", "2,2,2", "--kv", "13,2,8", "--window-right", "99")
+        people = self.succeed("bench", "attention", *ragged, "--samples", "2", gpu=False)
+        self.assertIn("TFLOPS", people.out)
 
     def test_problems_that_cannot_be_meant(self):
         self.fail_with(2, ["--q"], "bench", "attention")

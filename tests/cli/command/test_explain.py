@@ -50,6 +50,105 @@ class Explain(support.CommandTest):
         self.assertIn("mask=1", answer["chosen"])
         self.assertGreater(answer["workspace_bytes"], 0)
 
+    def test_requests_and_pages(self):
+        heads = ["32,128", "8,128"]
+
+        def chosen(q, kv, *flags):
+            answer = self.explain(
+                "attention", "--q", f"{q},{heads[0]}", "--kv", f"{kv},{heads[1]}", "--causal",
+                *flags, "--arch", "sm_90a", gpu=False,
+            )
+            self.assertGreater(answer["shared_bytes"], 0)
+            return answer
+
+        prefill = chosen("4096", "8,4096", "--page-size", "16")
+        self.assertIn("queries=packed,kv=paged,causal=1", prefill["chosen"])
+        (ahead,) = prefill["before"]
+        self.assertTrue(ahead.startswith("attn_work_map<") and ahead.endswith("@sm_90a"), ahead)
+        self.assertGreater(prefill["workspace_bytes"], 0)
+        rejected = {each["kernel"]: each["reason"] for each in prefill["candidates"]}
+        self.assertIn("length", rejected["attn_decode_mma"])
+        # Where the host knows the lengths there are as many blocks as tiles, and no more.
+        known = chosen("4096", "4,4096", "--page-size", "16", "--q-lens", "4093,1,1,1")
+        self.assertEqual(known["chosen"], prefill["chosen"])
+        self.assertLess(known["grid"][0], prefill["grid"][0])
+        tile_m = int(known["chosen"].split("tile=")[1].split("x")[0])
+        self.assertEqual(known["grid"][0], 8 * (-(-4093 * 4 // tile_m) + 3))
+
+        ragged = chosen("4096", "4096", "--q-lens", "4000,96")
+        self.assertIn("queries=packed,kv=dense", ragged["chosen"])
+        decode = chosen("8,1", "8,4096", "--page-size", "1")
+        self.assertIn("attn_decode_mma<", decode["chosen"])
+        self.assertIn("kv=paged", decode["chosen"])
+        self.assertEqual(decode["before"], [])
+        self.assertEqual(chosen("8,1", "8,4096", "--page-size", "64"), decode)
+        self.assertIn("kv=dense", chosen("8,1", "8,4096", "--lengths")["chosen"])
+        # A hint of short requests in wide tables: fewer parts of the keys.
+        short = chosen("8,1", "8,131072", "--page-size", "16", "--max-kv-len", "128")
+        wide = chosen("8,1", "8,131072", "--page-size", "16")
+        self.assertLess(short["splits"], wide["splits"])
+
+    def test_options_of_attention(self):
+        for flags, words in (
+            (["--window-left", "127"], "window=1"),
+            (["--window-right", "0"], "window=1"),
+            (["--softcap", "50"], "softcap=1"),
+            (["--alibi"], "alibi=1"),
+            (["--sinks"], "sinks=1"),
+            (["--mask", "2,1,512"], "mask=1"),
+            (["--append", "1"], "append=1"),
+            (["--window-left", "-1", "--causal"], "causal=0>"),  # one query sees all, causal or not
+        ):
+            with self.subTest(flags=flags):
+                answer = self.explain(
+                    "attention", "--q", "2,1,8,64", "--kv", "2,512,8,64", "--page-size", "16",
+                    *flags, "--arch", "sm_80",
+                )
+                self.assertIn(words, answer["chosen"])
+        alone, beside = (
+            self.explain(
+                "attention", "--q", f"{batch},1,8,64", "--kv", f"{batch},8192,8,64", "--lengths",
+                "--batch-invariant", "--arch", "sm_80",
+            )
+            for batch in (1, 64)
+        )
+        self.assertTrue(alone["batch_invariant"])
+        self.assertEqual(alone["split_keys"], beside["split_keys"])
+        together = self.explain(
+            "attention", "--q", "20,8,64", "--kv", "2,512,8,64", "--mask", "2,20,512", "--alibi",
+            "--window-left", "9", "--softcap", "2", "--sinks", "--arch", "sm_80",
+        )["chosen"]
+        self.assertIn("mask=1,window=1,softcap=1,alibi=1,sinks=1>", together)
+        long = self.explain(
+            "attention", "--q", "1,65,8,64", "--append", "65", "--arch", "sm_80", "--causal"
+        )
+        self.assertIsNone(long["chosen"])
+        people = self.succeed(
+            "explain", "attention", "--q", "20,8,64", "--q-lens", "20", "--arch", "sm_80"
+        ).out
+        self.assertIn("goes ahead     attn_work_map<", people)
+
+    def test_requests_that_cannot_be_meant(self):
+        def refuse(words, *arguments):
+            with self.subTest(arguments=arguments):
+                self.fail_with(2, words, "explain", "attention", *arguments, "--arch", "sm_80")
+
+        refuse(["--q-lens"], "--q", "20,8,64")
+        refuse(["--q-lens are 19", "--q is [20, 8, 64]"], "--q", "20,8,64", "--q-lens", "7,12")
+        refuse(["--q-lens are 20"], "--q", "1,20,8,64", "--q-lens", "20")
+        for lengths in ("7,", "7,-1", "x", "7 ,13", "1.5", ""):
+            refuse(["--q-lens"], "--q", "20,8,64", "--q-lens", lengths)
+        refuse(["--q-lens", "2147483647"], "--q", "20,8,64", "--q-lens", "2147483647,1")
+        refuse(["--page-size"], "--q", "20,8,64", "--q-lens", "20", "--page-size", "16")
+        refuse(["--page-size", "\"0\""], "--q", "1,20,8,64", "--page-size", "0")
+        refuse(["--lengths"], "--q", "1,20,8,64", "--page-size", "4", "--lengths")
+        refuse(["[1, 20, 8, 64]"], "--q", "20,8,64", "--kv", "2,20,8,64", "--q-lens", "20")
+        refuse(["block_table has 2 rows", "1"], "--q", "1,1,8,64", "--kv", "2,20,8,64", "--page-size", "4")
+        refuse(["ragged"], "--q", "20,8,64", "--q-lens", "20", "--append", "1")
+        refuse(["softcap"], "--q", "1,20,8,64", "--softcap", "0")
+        refuse(["scale"], "--q", "1,20,8,64", "--scale", "0")
+        refuse(["--window-left", "-2"], "--q", "1,20,8,64", "--window-left", "-2")
+
     def test_a_kernel_by_name(self):
         answer = self.explain("attention", *ATTENTION, "--arch", "sm_80", "--force", "attn_prefill_scalar")
         self.assertTrue(answer["chosen"].startswith("attn_prefill_scalar<"))

@@ -54,6 +54,11 @@ class Jit(support.CommandTest):
         result = self.succeed(*call, **self.driver).json
         self.assertEqual(result["backend"], "jit")
         self.assertIn("queries=packed,kv=paged,causal=1", result["spec"])
+        explained = self.succeed(
+            "explain", "attention", "--q", "10,4,8", "--kv", "3,20,2,8", "--page-size", "4",
+            "--causal", "--format", "fp32", "--json", **self.driver,
+        ).json
+        self.assertEqual(explained["chosen"], result["spec"])
         listed = self.succeed("cache", "list", "--json").json["entries"]
         self.assertEqual(
             [entry["spec"].split("<")[0] for entry in listed], ["attn_prefill_scalar", "attn_work_map"]
