@@ -3,7 +3,7 @@
 #pragma once
 
 #include "attention/rows.cuh"
-#include "common/numeric.cuh"
+#include "attention/softmax.cuh"
 
 namespace jitney {
 
@@ -68,15 +68,23 @@ JITNEY_DEVICE void edit_logits(const AttentionParams& params, float (&scores)[ke
     }
 }
 
-// An attention sink joins the denominator: the sum of a row with `maximum_log2` grows by it. A row
-// that sees no key stays empty.
+// The end of a row of query head `head`, whose denominator an attention sink joins. A row that
+// sees no key stays empty.
 template <class C>
-JITNEY_DEVICE float with_sink(const AttentionParams& params, int head, float maximum_log2,
-                              float sum) {
+JITNEY_DEVICE RowEnd row_end(const AttentionParams& params, int head, float maximum_log2,
+                             float sum) {
     if constexpr (C::sinks != 0) {
-        if (sum != 0.0f) sum += exp2_fast(params.sinks[head] * kLog2E - maximum_log2);
+        if (sum != 0.0f) {
+            // In units of the larger of both, so that neither overflows beside the other.
+            const float sink = params.sinks[head] * kLog2E;
+            const float top = fmaxf(maximum_log2, sink);
+            const float shrink = exp2_fast(maximum_log2 - top);
+            RowEnd end = row_end(top, sum * shrink + exp2_fast(sink - top));
+            end.norm *= shrink;
+            return end;
+        }
     }
-    return sum;
+    return row_end(maximum_log2, sum);
 }
 
 }  // namespace jitney

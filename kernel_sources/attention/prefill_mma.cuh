@@ -285,18 +285,18 @@ struct PrefillMma {
                     packed_row(params, request, kv_head, first_row + warp * kWarpRows + row);
                 const float maximum =
                     log2_shift(rows[block].maximum[half], logit_scale_log2<C>(params));
-                float sum = warp_sum<4>(rows[block].sum[half]);
-                if (packed.valid) sum = with_sink<C>(params, packed.head, maximum, sum);
-                const float norm = sum == 0.0f ? 0.0f : 1.0f / sum;
+                const float sum = warp_sum<4>(rows[block].sum[half]);
+                const RowEnd end =
+                    row_end<C>(params, packed.head, maximum, packed.valid ? sum : 0.0f);
                 char* to = staged + row * kRowBytes + (lane % 4) * 4;
 #pragma unroll
                 for (int dim = 0; dim < kDimBlocks; ++dim) {
-                    *reinterpret_cast<unsigned*>(to + dim * 16) = T::pair(
-                        out[block][dim][2 * half] * norm, out[block][dim][2 * half + 1] * norm);
+                    *reinterpret_cast<unsigned*>(to + dim * 16) =
+                        T::pair(out[block][dim][2 * half] * end.norm,
+                                out[block][dim][2 * half + 1] * end.norm);
                 }
                 if (params.lse != nullptr && packed.valid && lane % 4 == 0) {
-                    params.lse[query_offset_of(params.lse_strides, request, packed)] =
-                        row_lse(maximum, sum);
+                    params.lse[query_offset_of(params.lse_strides, request, packed)] = end.lse;
                 }
             }
         }

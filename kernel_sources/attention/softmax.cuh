@@ -75,9 +75,16 @@ JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[d
     }
 }
 
-// Natural-log LSE of a row from its maximum (raw scores) and sum; -inf where nothing was seen.
-JITNEY_DEVICE float row_lse(float maximum_log2, float sum) {
-    return sum == 0.0f ? -infinity() : (maximum_log2 + log2_fast(sum)) * kLn2;
+// How a row ends: what its accumulators are multiplied by, and the natural-log LSE.
+struct RowEnd {
+    float norm;
+    float lse;
+};
+
+// From the maximum in units of log2 and the sum; 0 and -inf where nothing was seen.
+JITNEY_DEVICE RowEnd row_end(float maximum_log2, float sum) {
+    if (sum == 0.0f) return {0.0f, -infinity()};
+    return {1.0f / sum, (maximum_log2 + log2_fast(sum)) * kLn2};
 }
 
 }  // namespace jitney

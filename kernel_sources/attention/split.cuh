@@ -6,11 +6,10 @@
 
 #include "attention/layout.h"
 #include "attention/logits.cuh"
+#include "attention/merge.cuh"
 #include "attention/rows.cuh"
-#include "attention/softmax.cuh"
 #include "common/atomics.cuh"
 #include "common/element.cuh"
-#include "common/vector.cuh"
 
 namespace jitney {
 
@@ -42,53 +41,6 @@ JITNEY_DEVICE KeyPart key_part(const AttentionParams& params, const KeyRange& ke
     return {{static_cast<int>(first), static_cast<int>(end)}, parts};
 }
 
-// One row as a warp holds it: the maximum in units of log2 (0 where nothing was seen), the sum, and
-// the accumulators, not normalised. A lane has `width` neighbouring elements of every 32 * width.
-template <int dims, int width_>
-struct RowResult {
-    static constexpr int head_dim = dims;
-    static constexpr int width = width_;
-    static constexpr int kVectors = (dims + 32 * width - 1) / (32 * width);
-    static_assert(dims % width == 0);
-
-    float maximum;
-    float sum;
-    Vector<float, width> values[kVectors];
-
-    JITNEY_DEVICE void scale(float factor) {
-#pragma unroll
-        for (int i = 0; i < kVectors; ++i) {
-#pragma unroll
-            for (int j = 0; j < width; ++j)
-                values[i].items[j] *= factor;
-        }
-    }
-
-    JITNEY_DEVICE void add(const Vector<float, width> (&other)[kVectors], float weight, int lane) {
-        for_each_vector(lane, [&](int i, int) {
-#pragma unroll
-            for (int j = 0; j < width; ++j)
-                values[i].items[j] += weight * other[i].items[j];
-        });
-    }
-
-    // body(vector, first dim) for each vector of this lane that lies in the head.
-    template <class Body>
-    JITNEY_DEVICE static void for_each_vector(int lane, const Body& body) {
-#pragma unroll
-        for (int i = 0; i < kVectors; ++i) {
-            const int dim = (i * 32 + lane) * width;
-            if (dim < dims) body(i, dim);
-        }
-    }
-};
-
-// What a partial result is merged by; a part that saw nothing has the sum 0 and weighs nothing.
-struct RowStatistics {
-    float maximum;
-    float sum;
-};
-
 // Partial results of `rows` rows from several parts, in shared or global memory.
 struct Partials {
     float* out;                 // [part, row, row_floats]
@@ -111,49 +63,16 @@ struct Partials {
         if (lane == 0) statistics[slot(part, row)] = {result.maximum, result.sum};
     }
 
-    // Merges `parts` parts of a row; the loads of `ahead` parts are in flight at once.
     template <class Result, int ahead>
     JITNEY_DEVICE Result merge(int parts, int row, int lane) const {
-        Result result = {};
-        result.maximum = -infinity();
-#pragma unroll 1
-        for (int first = 0; first < parts; first += 32) {
-            const int count = min(32, parts - first);
-            RowStatistics mine = {-infinity(), 0.0f};
-            if (lane < count) mine = statistics[slot(first + lane, row)];
-            decltype(Result::values) loaded[ahead];
-            const auto load = [&](int part) {
-#pragma unroll
-                for (int j = 0; j < ahead; ++j) {
-                    if (part + j >= count) continue;
-                    const float* from = row_out(first + part + j, row);
-                    Result::for_each_vector(lane, [&](int i, int dim) {
-                        loaded[j][i] = load_vector<Result::width>(from + dim);
-                    });
-                }
-            };
-            load(0);  // before the weights are known, so that both loads are in flight
-
-            const float top = warp_max(mine.sum == 0.0f ? -infinity() : mine.maximum);
-            const float maximum = fmaxf(result.maximum, top);
-            const float shift = maximum == -infinity() ? 0.0f : maximum;
-            const float rescale = exp2_fast(result.maximum - shift);
-            const float weight = mine.sum == 0.0f ? 0.0f : exp2_fast(mine.maximum - shift);
-            result.maximum = maximum;
-            result.sum = result.sum * rescale + warp_sum(weight * mine.sum);
-            result.scale(rescale);
-#pragma unroll 1
-            for (int part = 0; part < count; part += ahead) {
-                if (part > 0) load(part);
-#pragma unroll
-                for (int j = 0; j < ahead; ++j) {
-                    const float part_weight = __shfl_sync(kAllLanes, weight, (part + j) % 32);
-                    if (part + j < count) result.add(loaded[j], part_weight, lane);
-                }
-            }
-        }
-        if (result.maximum == -infinity()) result.maximum = 0.0f;
-        return result;
+        return merge_parts<Result, ahead>(
+            parts, lane, [&](int part) { return statistics[slot(part, row)]; },
+            [&](int part, typename Result::Values& values) {
+                const float* from = row_out(part, row);
+                Result::for_each_vector(lane, [&](int i, int dim) {
+                    values[i] = load_vector<Result::width>(from + dim);
+                });
+            });
     }
 };
 
@@ -170,20 +89,11 @@ template <class C, class Result>
 JITNEY_DEVICE void write_row(const AttentionParams& params, const Request& request,
                              const PackedRow& row, const Result& result, int lane) {
     using T = Element<C::format>;
-    const float sum = with_sink<C>(params, row.head, result.maximum, result.sum);
-    const float norm = sum == 0.0f ? 0.0f : 1.0f / sum;
-    T* out = static_cast<T*>(params.out) + query_offset_of(params.out_strides, request, row);
-    Result::for_each_vector(lane, [&](int i, int dim) {
-        Vector<T, Result::width> to;
-#pragma unroll
-        for (int j = 0; j < Result::width; ++j) {
-            to.items[j] = T::from(result.values[i].items[j] * norm);
-        }
-        store_vector(out + dim, to);
-    });
+    const RowEnd end = row_end<C>(params, row.head, result.maximum, result.sum);
+    result.write(static_cast<T*>(params.out) + query_offset_of(params.out_strides, request, row),
+                 end.norm, lane);
     if (params.lse != nullptr && lane == 0) {
-        params.lse[query_offset_of(params.lse_strides, request, row)] =
-            row_lse(result.maximum, sum);
+        params.lse[query_offset_of(params.lse_strides, request, row)] = end.lse;
     }
 }
 
@@ -232,9 +142,6 @@ struct SplitBlock {
 template <class C, class Result, class ForMyResults>
 JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock<C>& block,
                                 int parts, unsigned* flag, const ForMyResults& for_my_results) {
-    // As many as 64 registers take.
-    constexpr int kAhead =
-        Result::kVectors * Result::width <= 4 ? 16 : 64 / (Result::kVectors * Result::width);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = warp_index();
     const auto write = [&](int row, const Result& result) {
@@ -254,7 +161,7 @@ JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock<
     if (!arrive_last(params, block.tile, parts, flag)) return;
 #pragma unroll 1
     for (int row = warp; row < block.rows; row += kAttentionWarps) {
-        write(row, partials.template merge<Result, kAhead>(parts, row, lane));
+        write(row, partials.template merge<Result, kMergeAhead<Result>>(parts, row, lane));
     }
 }
 

@@ -203,7 +203,10 @@ void ServingProblem::add_options(Random& random) {
     }
     if (shape.sinks) {
         HostTensor sinks(DType::fp32, {shape.heads()});
-        sinks.fill_normal(random, 2.0);
+        // Some so far above all scores that their exponential overflows beside them.
+        sinks.fill([&random](std::int64_t) {
+            return random.chance(0.15) ? random.uniform(90.0, 300.0) : random.normal() * 2.0;
+        });
         tensors.emplace("sinks", std::move(sinks));
     }
     if (shape.mask_dims == 0) return;

@@ -214,7 +214,10 @@ void Requests::fill(tests::Random& random) {
         }
     }
     slopes.fill([](std::int64_t head) { return std::exp2(-static_cast<double>(head + 1)); });
-    sinks.fill_uniform(random, -2.0, 3.0);
+    // Some so far above all scores that their exponential overflows beside them.
+    sinks.fill([&random](std::int64_t) {
+        return random.chance(0.15) ? random.uniform(90.0, 300.0) : random.uniform(-2.0, 3.0);
+    });
     if (!shape.mask) return;
     mask.emplace(DType::boolean,
                  std::vector<std::int64_t>{shape.batch(), shape.q_heads(), shape.longest_query(),
