@@ -146,6 +146,13 @@ jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream st
     return operation([&] { rotary_emb(arguments(args), stream); });
 }
 
+jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream) {
+    return operation([&] {
+        MergeParts parts;
+        merge_states(arguments(args, parts), stream);
+    });
+}
+
 jitney_status jitney_push_backend(int backend) {
     return guarded([&] { scopes.pushed.emplace_back(backend_of(backend)); });
 }

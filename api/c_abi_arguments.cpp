@@ -128,6 +128,25 @@ RotaryArgs arguments(const jitney_rotary_args* given) {
     return args;
 }
 
+MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& parts) {
+    const auto known = known_fields(given, "jitney_merge_states_args",
+                                    offsetof(jitney_merge_states_args, lse) + sizeof(given->lse));
+    if (known.part_count > parts.size()) {
+        refuse("part_count is {}; it is at most {}: give several partial results in one tensor",
+               known.part_count, parts.size());
+    }
+    if (known.parts == nullptr) refuse("parts is null: point it to part_count parts");
+    for (std::size_t i = 0; i < known.part_count; ++i) {
+        parts[i] = {required(known.parts[i].out, "a part's out"),
+                    required(known.parts[i].lse, "a part's lse")};
+    }
+    MergeStatesArgs args;
+    args.parts = {parts.data(), known.part_count};
+    args.out = required(known.out, "out");
+    args.lse = optional(known.lse, "lse");
+    return args;
+}
+
 std::string text(const char* given, const char* name) {
     if (given == nullptr) refuse("{} is null: give a text", name);
     return given;

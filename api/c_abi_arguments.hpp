@@ -1,16 +1,21 @@
 // The arguments of the C ABI as those of the C++ API. They throw Error(invalid_argument).
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "jitney/attention.hpp"
 #include "jitney/jitney.h"
+#include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
 
 namespace jitney::c_abi {
 
 AttentionArgs arguments(const jitney_attention_args* given);
 RotaryArgs arguments(const jitney_rotary_args* given);
+// The arguments point into `parts`.
+using MergeParts = std::array<PartialState, 16>;
+MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& parts);
 
 // A text that the caller has to give; `name` is for the sentence where it is null.
 std::string text(const char* given, const char* name);

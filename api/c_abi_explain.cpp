@@ -45,15 +45,20 @@ std::string json_of(const Explanation& explanation) {
         explanation.split_keys, explanation.workspace_bytes, candidates);
 }
 
-template <class Args>
-jitney_status explain_call(const Args* args, const char* arch, const char** json) noexcept {
+// `question` asks the C++ API.
+template <class Question>
+jitney_status explain_call(const char** json, const Question& question) noexcept {
     return guarded([&] {
         if (json == nullptr) checks::refuse("json is null: point it to where the text shall go");
         *json = nullptr;
         thread_local std::string shown;
-        shown = json_of(explain(arguments(args), arch != nullptr ? arch : ""));
+        shown = json_of(question());
         *json = shown.c_str();
     });
+}
+
+std::string_view arch_of(const char* arch) {
+    return arch != nullptr ? std::string_view(arch) : std::string_view();
 }
 
 }  // namespace
@@ -61,14 +66,25 @@ jitney_status explain_call(const Args* args, const char* arch, const char** json
 
 extern "C" {
 
+using namespace jitney;
+using namespace jitney::c_abi;
+
 jitney_status jitney_explain_attention(const jitney_attention_args* args, const char* arch,
                                        const char** json) {
-    return jitney::c_abi::explain_call(args, arch, json);
+    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
 }
 
 jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* arch,
                                     const char** json) {
-    return jitney::c_abi::explain_call(args, arch, json);
+    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
+}
+
+jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, const char* arch,
+                                          const char** json) {
+    return explain_call(json, [&] {
+        MergeParts parts;
+        return explain(arguments(args, parts), arch_of(arch));
+    });
 }
 
 }  // extern "C"

@@ -4,14 +4,17 @@
 
 #include "api/tensor_checks.hpp"
 #include "jitney/attention.hpp"
+#include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
 #include "policy/attention.hpp"
+#include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
 
 namespace jitney::checks {
 
 policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::present);
 policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
+policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data = Data::present);
 
 // No rows: nothing to compute, and no geometry to ask the policy for.
 inline bool has_no_rows(const policy::AttentionProblem& problem) noexcept {
@@ -21,6 +24,9 @@ inline bool has_no_rows(const policy::AttentionProblem& problem) noexcept {
 }
 inline bool has_no_rows(const policy::RotaryProblem& problem) noexcept {
     return problem.tokens == 0 || problem.heads == 0;
+}
+inline bool has_no_rows(const policy::MergeStatesProblem& problem) noexcept {
+    return problem.rows == 0;
 }
 
 // Each tensor is rotated in place: what lies past rotary_dim is not touched.

@@ -58,6 +58,8 @@ Operation operation_of(KernelId kernel) {
     switch (kernel) {
         case KernelId::rotary_emb:
             return Operation::rotary;
+        case KernelId::attn_merge_states:
+            return Operation::merge_states;
         default:
             return Operation::attention;
     }

@@ -6,6 +6,7 @@
 #include "api/decision.hpp"
 #include "api/kernel_launch.hpp"
 #include "jitney/error.hpp"
+#include "jitney/merge_states.hpp"
 #include "runtime/driver.hpp"
 
 namespace jitney {
@@ -43,6 +44,24 @@ void fill(Explanation& explanation, const policy::Spec& spec, const policy::Geom
     explanation.shared_bytes = geometry.shared_bytes;
 }
 
+// Of an operation that one kernel does.
+template <class Args, class Rank, class Choose>
+Explanation explain_one(const Args& args, const Device& device, std::string_view arch,
+                        const Rank& rank, const Choose& choose) {
+    const auto problem = checks::check(args, checks::Data::absent);
+    const policy::DeviceFacts facts = facts_for(arch, device);
+    Explanation explanation;
+    explanation.arch = facts.arch.text();
+    if (checks::has_no_rows(problem)) return explanation;
+    const policy::Candidate candidate = rank(problem, facts);
+    explanation.candidates.push_back(explained(candidate));
+    if (candidate.accepted()) {
+        const auto choice = choose(problem, facts);
+        fill(explanation, choice.spec, choice.geometry);
+    }
+    return explanation;
+}
+
 }  // namespace
 
 Explanation explain(const AttentionArgs& args, std::string_view arch) {
@@ -69,18 +88,12 @@ Explanation explain(const AttentionArgs& args, std::string_view arch) {
 }
 
 Explanation explain(const RotaryArgs& args, std::string_view arch) {
-    const policy::RotaryProblem problem = checks::check(args, checks::Data::absent);
-    const policy::DeviceFacts facts = facts_for(arch, args.q.device);
-    Explanation explanation;
-    explanation.arch = facts.arch.text();
-    if (checks::has_no_rows(problem)) return explanation;
-    const policy::Candidate candidate = policy::rank_rotary(problem, facts);
-    explanation.candidates.push_back(explained(candidate));
-    if (candidate.accepted()) {
-        const policy::RotaryChoice choice = policy::choose_rotary(problem, facts);
-        fill(explanation, choice.spec, choice.geometry);
-    }
-    return explanation;
+    return explain_one(args, args.q.device, arch, policy::rank_rotary, policy::choose_rotary);
+}
+
+Explanation explain(const MergeStatesArgs& args, std::string_view arch) {
+    return explain_one(args, args.out.device, arch, policy::rank_merge_states,
+                       policy::choose_merge_states);
 }
 
 }  // namespace jitney

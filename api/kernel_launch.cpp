@@ -13,7 +13,13 @@ namespace jitney {
 namespace {
 
 int shared_bytes_of(const policy::Spec& spec) {
-    return spec.kernel == policy::KernelId::rotary_emb ? 0 : policy::attention_shared_bytes(spec);
+    switch (spec.kernel) {
+        case policy::KernelId::rotary_emb:
+        case policy::KernelId::attn_merge_states:
+            return 0;
+        default:
+            return policy::attention_shared_bytes(spec);
+    }
 }
 
 runtime::KernelSource describe(const void*, const runtime::KernelKey& key) {

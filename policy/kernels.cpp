@@ -84,6 +84,9 @@ constexpr std::array kDecodeMma = {head_dim(256, 8),
                                    kAppend};
 constexpr std::array kWorkMap = {
     ConstantInfo{.name = "threads", .kind = ConstantKind::integer, .range = {32, 1024, 1, true}}};
+constexpr std::array kMergeStates = {
+    head_dim(512, 1), format(kFloating),
+    ConstantInfo{.name = "width", .kind = ConstantKind::integer, .range = {1, 4, 1, true}}};
 constexpr ConstantInfo kPairs = {
     .name = "pairs", .kind = ConstantKind::integer, .range = {1, 8, 1, true}};
 constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
@@ -99,6 +102,8 @@ constexpr std::array kKernels = {
                kPrefillMma, 80},
     KernelInfo{KernelId::attn_work_map, "attn_work_map", "attention/work_map.cuh", kWorkMap, 75,
                true},
+    KernelInfo{KernelId::attn_merge_states, "attn_merge_states", "attention/merge_states.cuh",
+               kMergeStates, 75},
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},
 };
 

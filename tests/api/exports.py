@@ -19,9 +19,11 @@ PUBLIC = re.compile(
 EXPECTED = [
     "jitney::attention(",
     "jitney::rotary_emb(",
+    "jitney::merge_states(",
     "jitney::ops::attn_prefill(",
     "jitney::ops::attn_decode(",
     "jitney::ops::rotary_emb(",
+    "jitney::ops::merge_states(",
     "jitney::prewarm(",
     "jitney::explain(",
     "jitney::last_run",

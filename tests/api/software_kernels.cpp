@@ -8,11 +8,13 @@
 #include <tuple>
 #include <vector>
 
+#include "kernel_sources/attention/merge_states.h"
 #include "kernel_sources/attention/params.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/rotary/params.h"
 #include "reference/attention.hpp"
+#include "reference/merge_states.hpp"
 #include "reference/rotary.hpp"
 
 namespace jitney::tests {
@@ -246,12 +248,41 @@ void run_rotary(std::string_view image, const RotaryParams& p) {
     reference::rotary(call);
 }
 
+void run_merge_states(std::string_view image, const MergeStatesParams& p) {
+    const auto dtype = static_cast<DType>(constant(image, "format"));
+    const int head_dim = constant(image, "head_dim");
+    const std::int64_t batch = p.rows / p.q_len / p.heads;
+    reference::MergeStates call;
+    const auto result = [&](const void* data, const AttentionStrides& s) {
+        return tensor_of(data, dtype, {batch, p.q_len, p.heads, head_dim},
+                         {s.batch, s.row, s.head, 1});
+    };
+    const auto log_sums = [&](const float* data, const AttentionStrides& s) {
+        return tensor_of(data, DType::fp32, {batch, p.heads, p.q_len}, {s.batch, s.head, s.row});
+    };
+    for (int i = 0; i < p.source_count; ++i) {
+        const MergeSource& source = p.sources[i];
+        for (int part = 0; part < source.parts; ++part) {
+            const char* out = static_cast<const char*>(source.out);
+            call.parts.push_back(
+                {result(out + part * source.out_part * size_of(dtype), source.out_strides),
+                 log_sums(source.lse + part * source.lse_part, source.lse_strides)});
+        }
+    }
+    if (std::ssize(call.parts) != p.parts) throw std::logic_error("parts that are miscounted");
+    call.out = result(p.out, p.out_strides);
+    if (p.lse != nullptr) call.lse = log_sums(p.lse, p.lse_strides);
+    reference::merge_states(call);
+}
+
 }  // namespace
 
 void run_software_kernel(const char* image, void** parameters) {
     const std::string_view text = image;
     if (text.find("\"attention/work_map") != std::string_view::npos) {
         run_work_map(*static_cast<const WorkMapParams*>(parameters[0]));
+    } else if (text.find("\"attention/merge_states") != std::string_view::npos) {
+        run_merge_states(text, *static_cast<const MergeStatesParams*>(parameters[0]));
     } else if (text.find("\"rotary/") != std::string_view::npos) {
         run_rotary(text, *static_cast<const RotaryParams*>(parameters[0]));
     } else {

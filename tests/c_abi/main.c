@@ -25,6 +25,7 @@ int main(int count, char** arguments) {
         tensor_tests();
         attention_tests();
         rotary_tests();
+        merge_states_tests();
         explain_tests();
         scope_tests();
         serving_tests();

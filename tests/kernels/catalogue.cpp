@@ -1,15 +1,18 @@
 #include "tests/kernels/catalogue.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernel_sources/common/constants.h"
 #include "policy/attention.hpp"
+#include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
 
 namespace jitney::tests {
 namespace {
 
 using policy::AttentionProblem;
+using policy::MergeStatesProblem;
 using policy::RotaryProblem;
 
 AttentionProblem attention_shape(int head_dim, int format, bool causal, bool mask) {
@@ -106,6 +109,18 @@ std::vector<RotaryProblem> rotary_shapes() {
     return shapes;
 }
 
+std::vector<MergeStatesProblem> merge_states_shapes() {
+    std::vector<MergeStatesProblem> shapes;
+    for (const auto& [format, head_dim] : {std::pair{kBf16, 128}, std::pair{kFp16, 64},
+                                           std::pair{kFp32, 128}, std::pair{kBf16, 512}}) {
+        MergeStatesProblem shape;
+        shape.format = format;
+        shape.head_dim = head_dim;
+        shapes.push_back(shape);
+    }
+    return shapes;
+}
+
 }  // namespace
 
 std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
@@ -120,6 +135,8 @@ std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
         add(policy::attention_catalogue(shape, facts));
     for (const RotaryProblem& shape : rotary_shapes())
         add(policy::rotary_catalogue(shape, facts));
+    for (const MergeStatesProblem& shape : merge_states_shapes())
+        add(policy::merge_states_catalogue(shape, facts));
     std::stable_sort(specs.begin(), specs.end(), [](const auto& a, const auto& b) {
         return policy::info(a.kernel).name < policy::info(b.kernel).name;
     });

@@ -96,6 +96,8 @@ TEST_CASE("what the registry allows compiles") {
             "attn_decode_mma<head_dim=24,format=fp16,tile=16x16,stages=16,kv=dense,causal=0>@sm_80",
             "attn_prefill_scalar<head_dim=1,format=fp32,tile=4x4,kv=dense,causal=1>@sm_80",
             "attn_decode_scalar<head_dim=3,format=fp16,tile=32x28,kv=dense,causal=0,mask=1>@sm_80",
+            "attn_merge_states<head_dim=3,format=fp16,width=4>@sm_80",
+            "attn_merge_states<head_dim=512,format=fp32,width=1>@sm_80",
             "rotary_emb<format=fp32,style=interleaved,pairs=8>@sm_80",
             "rotary_emb<format=bf16,style=half_split,pairs=2>@sm_80",
         }) {

@@ -151,6 +151,25 @@ typedef struct jitney_rotary_args {
 
 jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream stream);
 
+/* What attention gave for the same queries over some of the keys. Both tensors may have one more
+   dimension, the first: so many partial results behind each other. */
+typedef struct jitney_partial_state {
+    const DLTensor* out; /* [batch, q_len, heads, head_dim], or [total_q, heads, head_dim] */
+    const DLTensor* lse; /* fp32 [batch, heads, q_len], or [total_q, heads] */
+} jitney_partial_state;
+
+/* Merging partial results. The fields are those of jitney::MergeStatesArgs; lse may be NULL. */
+typedef struct jitney_merge_states_args {
+    size_t size;                       /* sizeof(jitney_merge_states_args) */
+    const jitney_partial_state* parts; /* two or more partial results in all */
+    size_t part_count;                 /* of these tensors: 1 to 16 */
+    const DLTensor* out;               /* any part itself, with its lse, or memory apart */
+    const DLTensor* lse;
+} jitney_merge_states_args;
+
+/* A part whose LSE is -inf has no influence; rows of such parts alone give 0 and LSE -inf. */
+jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream);
+
 /* Which kernel a call would run, and why not the others, as the JSON that `jitney explain --json`
    prints. Pointers of the tensors' data may be NULL. `arch` ("sm_90a") may be NULL: then it is the
    GPU that the tensors name. *json is NULL where the call fails. */
@@ -158,6 +177,8 @@ jitney_status jitney_explain_attention(const jitney_attention_args* args, const 
                                        const char** json);
 jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* arch,
                                     const char** json);
+jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, const char* arch,
+                                          const char** json);
 
 typedef enum jitney_backend { JITNEY_JIT = 0, JITNEY_REFERENCE = 1 } jitney_backend;
 

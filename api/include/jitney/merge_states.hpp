@@ -1,0 +1,42 @@
+// Merging partial results of attention over different keys into the result over all of them: of a
+// shared prefix and each request's own keys, of the parts of a context on several GPUs.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "jitney/attention.hpp"
+#include "jitney/error.hpp"
+#include "jitney/explain.hpp"
+#include "jitney/tensor.hpp"
+
+namespace jitney {
+
+// What attention gave for the same queries over some of the keys. Both tensors may have one more
+// dimension, the first: so many partial results behind each other.
+struct PartialState {
+    Tensor out;  // [batch, q_len, heads, head_dim], or [total_q, heads, head_dim]: bf16, fp16, fp32
+    Tensor lse;  // fp32 [batch, heads, q_len], or [total_q, heads]: natural log
+};
+
+struct MergeStatesArgs {
+    // One to 16 of them, two or more partial results in all; all tensors of one dtype and device.
+    std::span<const PartialState> parts = {};
+    Tensor out;                 // as the parts' without the number of parts; any part itself,
+    std::optional<Tensor> lse;  // with its lse (in place), or memory apart from all of them
+};
+
+// Each row becomes the sum of the parts' rows, weighted by exp(lse), over the sum of the weights;
+// its LSE becomes the logarithm of that sum. A part whose LSE is -inf has no influence, whatever
+// its row holds; a row of such parts alone gives 0 and LSE -inf. Asynchronous on `stream` for GPU
+// tensors, on the reference backend for host tensors. Throws Error before anything is launched.
+JITNEY_API void merge_states(const MergeStatesArgs& args, Stream stream = nullptr);
+
+// Which kernel a call would run: explain.hpp says how such questions are asked.
+JITNEY_API Explanation explain(const MergeStatesArgs& args, std::string_view arch = {});
+
+namespace ops {
+JITNEY_API void merge_states(const MergeStatesArgs& args, Stream stream = nullptr);
+}  // namespace ops
+
+}  // namespace jitney
