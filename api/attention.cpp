@@ -4,7 +4,9 @@
 
 #include "api/check.hpp"
 #include "api/decision.hpp"
+#include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
+#include "api/own_workspace.hpp"
 #include "api/prepared_attention.hpp"
 #include "api/recent_calls.hpp"
 #include "api/reference_call.hpp"
@@ -54,6 +56,14 @@ void attention(const AttentionArgs& args, Stream stream) {
     } else {
         launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
     }
+}
+
+std::size_t workspace_bytes(const AttentionArgs& args) {
+    const policy::AttentionProblem problem = checks::check(args, checks::Data::absent);
+    const Decision decision = decide(Operation::attention, args.q.device);
+    if (checks::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
+    const policy::DeviceFacts facts = facts_of(runtime::device(args.q.device.index));
+    return own_workspace_bytes(choose(problem, facts, decision).workspace);
 }
 
 namespace ops {

@@ -82,6 +82,7 @@ void add_options(AttentionArgs& args, const jitney_attention_args& known) {
         refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
     }
     args.batch_invariant = known.batch_invariant != 0;
+    args.workspace = {known.workspace, known.workspace_bytes};
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "api/c_abi_explain.hpp"
+
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
 #include "api/refuse.hpp"
@@ -28,6 +30,8 @@ std::string quoted(std::string_view text) {
     return result + '"';
 }
 
+}  // namespace
+
 std::string json_of(const Explanation& explanation) {
     std::string candidates;
     for (const ExplainedCandidate& each : explanation.candidates) {
@@ -44,6 +48,8 @@ std::string json_of(const Explanation& explanation) {
         explanation.shared_bytes, explanation.splits, explanation.batch_invariant,
         explanation.split_keys, explanation.workspace_bytes, candidates);
 }
+
+namespace {
 
 // `question` asks the C++ API.
 template <class Question>

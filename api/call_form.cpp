@@ -27,31 +27,41 @@ bool same_places(const RotaryArgs& a, const RotaryArgs& b) noexcept {
            a.k_out->data != a.q_out.data && a.k_out->data != a.q.data && a.q_out.data != a.k->data;
 }
 
+// The first size of `a` does not count.
+bool same_but_for_size(const std::optional<Tensor>& a, const std::optional<Tensor>& b) noexcept {
+    if (!a || !b) return a.has_value() == b.has_value();
+    Tensor sized = *a;
+    sized.shape[0] = b->shape[0];
+    return same_form(sized, *b);
+}
+
 }  // namespace
 
 // All fields are named, so that one that is added does not compile until it is compared too.
 
-bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcept {
+bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths lengths) noexcept {
     const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
                  kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
                  kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
-                 alibi_slopes, sinks, new_k, new_v, batch_invariant] = prepared;
+                 alibi_slopes, sinks, new_k, new_v, batch_invariant, workspace] = prepared;
     return same_form(args.q, q) && same_form(args.k, k) && same_form(args.v, v) &&
            same_form(args.out, out) && same_form(args.mask, mask) && args.causal == causal &&
            args.scale == scale && same_form(args.lse, lse) &&
-           same_form(args.qo_indptr, qo_indptr) &&
-           std::ranges::equal(args.qo_indptr_host, qo_indptr_host) &&
-           same_form(args.kv_lens, kv_lens) && same_form(args.kv_indptr, kv_indptr) &&
-           same_form(args.req_to_token, req_to_token) &&
+           same_form(args.qo_indptr, qo_indptr) && same_form(args.kv_lens, kv_lens) &&
+           same_form(args.kv_indptr, kv_indptr) && same_form(args.req_to_token, req_to_token) &&
            same_form(args.req_pool_indices, req_pool_indices) &&
            same_form(args.block_table, block_table) &&
            same_form(args.kv_page_indptr, kv_page_indptr) &&
-           same_form(args.kv_page_indices, kv_page_indices) &&
-           same_form(args.last_page_len, last_page_len) && args.max_kv_len == max_kv_len &&
-           args.window_left == window_left && args.window_right == window_right &&
-           args.softcap == softcap && same_form(args.alibi_slopes, alibi_slopes) &&
-           same_form(args.sinks, sinks) && same_form(args.new_k, new_k) &&
-           same_form(args.new_v, new_v) && args.batch_invariant == batch_invariant &&
+           same_form(args.last_page_len, last_page_len) && args.window_left == window_left &&
+           args.window_right == window_right && args.softcap == softcap &&
+           same_form(args.alibi_slopes, alibi_slopes) && same_form(args.sinks, sinks) &&
+           same_form(args.new_k, new_k) && same_form(args.new_v, new_v) &&
+           args.batch_invariant == batch_invariant &&
+           (lengths == Lengths::any
+                ? same_but_for_size(args.kv_page_indices, kv_page_indices)
+                : same_form(args.kv_page_indices, kv_page_indices) &&
+                      args.max_kv_len == max_kv_len &&
+                      std::ranges::equal(args.qo_indptr_host, qo_indptr_host)) &&
            writes_apart(args);
 }
 

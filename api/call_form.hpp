@@ -29,9 +29,14 @@ inline bool same_form(const std::optional<Tensor>& a, const std::optional<Tensor
     return a.has_value() == b.has_value() && (!a || same_form(*a, *b));
 }
 
+// Whether what tells of lengths on the host has to be the same: max_kv_len, qo_indptr_host, and how
+// many page numbers there are.
+enum class Lengths { same, any };
+
 // The checks of `prepared` hold for `args` too, those that look at addresses included; false where
-// that needs a closer look.
-bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;
+// that needs a closer look. The workspace is no part of it.
+bool same_form(const AttentionArgs& args, const AttentionArgs& prepared,
+               Lengths lengths = Lengths::same) noexcept;
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept;
 
 }  // namespace jitney

@@ -3,6 +3,7 @@
 
 #include "api/check.hpp"
 #include "api/check_attention_requests.hpp"
+#include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
 
 namespace jitney::checks {
@@ -263,6 +264,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
         for (const Named* other : {&q, &k, &v, &out})
             check_apart(lse, *other);
     }
+    check_given(args.workspace);
     check_options(args, problem, data);
     check_new_rows(args, q, problem, data);
     return problem;

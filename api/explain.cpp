@@ -4,7 +4,9 @@
 
 #include "api/check.hpp"
 #include "api/decision.hpp"
+#include "api/explained_choice.hpp"
 #include "api/kernel_launch.hpp"
+#include "api/own_workspace.hpp"
 #include "jitney/error.hpp"
 #include "jitney/merge_states.hpp"
 #include "runtime/driver.hpp"
@@ -64,6 +66,17 @@ Explanation explain_one(const Args& args, const Device& device, std::string_view
 
 }  // namespace
 
+void add_choice(Explanation& explanation, const policy::AttentionProblem& problem,
+                const policy::AttentionChoice& choice) {
+    fill(explanation, choice.spec, choice.geometry);
+    explanation.splits = choice.splits;
+    explanation.batch_invariant = problem.batch_invariant;
+    explanation.split_keys = choice.split_keys;
+    explanation.before.clear();
+    if (choice.work_map) explanation.before.push_back(policy::text_of(choice.work_map->spec));
+    explanation.workspace_bytes = own_workspace_bytes(choice.workspace);
+}
+
 Explanation explain(const AttentionArgs& args, std::string_view arch) {
     const policy::AttentionProblem problem = checks::check(args, checks::Data::absent);
     const policy::DeviceFacts facts = facts_for(arch, args.q.device);
@@ -75,14 +88,7 @@ Explanation explain(const AttentionArgs& args, std::string_view arch) {
         explanation.candidates.push_back(explained(candidate));
     }
     if (const auto choice = policy::choose_attention(problem, facts, kernel)) {
-        fill(explanation, choice->spec, choice->geometry);
-        explanation.splits = choice->splits;
-        explanation.batch_invariant = problem.batch_invariant;
-        explanation.split_keys = choice->split_keys;
-        if (choice->work_map) {
-            explanation.before.push_back(policy::text_of(choice->work_map->spec));
-        }
-        explanation.workspace_bytes = choice->workspace.total();
+        add_choice(explanation, problem, *choice);
     }
     return explanation;
 }

@@ -5,6 +5,7 @@
 #include "api/attention_params.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
+#include "api/own_workspace.hpp"
 #include "jitney/error.hpp"
 #include "runtime/workspace.hpp"
 
@@ -43,7 +44,8 @@ std::string reason_of(const AttentionProblem& problem, const DeviceFacts& facts,
                             facts.arch.text(), reasons));
 }
 
-// The named kernel or an error where that is strict; else the first that can run the problem.
+}  // namespace
+
 AttentionChoice choose(const AttentionProblem& problem, const DeviceFacts& facts,
                        const Decision& decision) {
     if (std::optional<AttentionChoice> choice =
@@ -60,8 +62,6 @@ AttentionChoice choose(const AttentionProblem& problem, const DeviceFacts& facts
     }
     throw_none(problem, facts);
 }
-
-}  // namespace
 
 std::unique_ptr<PreparedAttention> prepare(const AttentionArgs& args,
                                            const AttentionProblem& problem,
@@ -86,11 +86,17 @@ std::unique_ptr<PreparedAttention> prepare(const AttentionArgs& args,
 void launch(const PreparedAttention& prepared, const AttentionArgs& args, Stream stream) {
     enter_device(args.q.device);
     const AttentionChoice& choice = prepared.choice;
-    // Held until the kernels are in the stream.
-    const runtime::Workspace workspace = runtime::take_workspace(
-        stream, choice.workspace.scratch_bytes(), choice.workspace.arrived_bytes);
+    Scratch scratch;
+    runtime::Workspace taken;  // held until the kernels are in the stream
+    if (args.workspace.data != nullptr || args.workspace.bytes != 0) {
+        scratch = place_in(args.workspace, choice.workspace, stream);
+    } else {
+        taken = runtime::take_workspace(stream, choice.workspace.scratch_bytes(),
+                                        choice.workspace.arrived_bytes);
+        scratch = {taken.data(), taken.counters()};
+    }
     AttentionParams params = prepared.params;
-    set_addresses(params, args, choice, workspace.data(), workspace.counters());
+    set_addresses(params, args, choice, scratch.data, scratch.counters);
     if (prepared.map_kernel != nullptr) {
         WorkMapParams map_params = prepared.map_params;
         set_addresses(map_params, params);

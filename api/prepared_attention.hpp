@@ -29,6 +29,11 @@ struct PreparedAttention {
     PreparedAttention& operator=(const PreparedAttention&) = delete;
 };
 
+// What runs the problem: the named kernel, or an error where that is strict; else the first that
+// can.
+policy::AttentionChoice choose(const policy::AttentionProblem& problem,
+                               const policy::DeviceFacts& facts, const Decision& decision);
+
 // Chooses for the GPU of the current context and loads the kernels. `problem` is what
 // checks::check(args) returned, and has rows.
 std::unique_ptr<PreparedAttention> prepare(const AttentionArgs& args,

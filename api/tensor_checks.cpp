@@ -20,6 +20,8 @@ std::span<const std::int64_t> dims_of(const std::array<std::int64_t, Tensor::max
     return {values.data(), index(std::clamp(ndim, 0, Tensor::max_dims))};
 }
 
+}  // namespace
+
 std::string shape_text(const Tensor& tensor) {
     return fmt::format("[{}]", fmt::join(dims_of(tensor.shape, tensor.ndim), ", "));
 }
@@ -27,8 +29,6 @@ std::string shape_text(const Tensor& tensor) {
 std::string strides_text(const Tensor& tensor) {
     return fmt::format("[{}]", fmt::join(dims_of(tensor.strides, tensor.ndim), ", "));
 }
-
-}  // namespace
 
 std::string text_of(const Device& device) {
     return device.type == DeviceType::cpu ? "host memory" : fmt::format("GPU {}", device.index);

@@ -31,6 +31,9 @@ inline bool is_empty(const Tensor& tensor) noexcept {
 
 // "host memory", "GPU 1"
 std::string text_of(const Device& device);
+// "[2, 1, 8, 128]"
+std::string shape_text(const Tensor& tensor);
+std::string strides_text(const Tensor& tensor);
 
 // One of bf16, fp16 and fp32.
 void check_floating(const Named& named);

@@ -61,6 +61,8 @@ class AttentionArgs(ctypes.Structure):
         ("new_v", POINTER(DLTensor)),
         ("batch_invariant", c_int32),
         ("reserved", c_int32),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
     ]
 
 

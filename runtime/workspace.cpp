@@ -188,4 +188,9 @@ Workspace take_workspace(Stream stream, std::size_t bytes, std::size_t counter_b
     return taken;
 }
 
+void clear_memory(Stream stream, void* memory, std::size_t bytes) {
+    check(driver().cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0, bytes, stream),
+          "clearing a workspace");
+}
+
 }  // namespace jitney::runtime

@@ -43,4 +43,7 @@ class Workspace {
 // (out_of_memory).
 Workspace take_workspace(Stream stream, std::size_t bytes, std::size_t counter_bytes = 0);
 
+// Zeros, in the stream's order.
+void clear_memory(Stream stream, void* memory, std::size_t bytes);
+
 }  // namespace jitney::runtime

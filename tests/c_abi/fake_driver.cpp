@@ -30,6 +30,10 @@ int fake_launches(void) {
     return driver().launches;
 }
 
+int fake_allocations(void) {
+    return driver().allocations;
+}
+
 void* fake_stream(void) {
     return driver().launch.stream;
 }

@@ -7,6 +7,8 @@ extern "C" {
 #endif
 
 int fake_launches(void);
+/* Of stream-ordered memory. */
+int fake_allocations(void);
 /* Of the last launch. */
 void* fake_stream(void);
 /* Whether every stream is being captured from now on. */

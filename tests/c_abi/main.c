@@ -29,7 +29,9 @@ int main(int count, char** arguments) {
         explain_tests();
         scope_tests();
         serving_tests();
+        plan_tests();
         gpu_tests();
+        plan_gpu_tests();
         prewarm_tests(directory);
         compile_tests(directory);
     } else {

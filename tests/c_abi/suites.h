@@ -5,6 +5,8 @@
 void attention_tests(void);
 void error_tests(void);
 void explain_tests(void);
+void plan_tests(void);
+void plan_gpu_tests(void);
 void gpu_tests(void);
 void without_gpu_tests(void);
 /* Those of the compiler take a directory that is theirs. */

@@ -5,46 +5,10 @@
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
 #include "tests/gpu/attention_case.hpp"
+#include "tests/gpu/graph.hpp"
 
 namespace jitney::tests {
 namespace {
-
-using runtime::check;
-
-bool has_graphs() {
-    const runtime::Driver& driver = cuda();
-    const bool has =
-        driver.cuStreamBeginCapture != nullptr && driver.cuStreamEndCapture != nullptr &&
-        driver.cuGraphInstantiateWithFlags != nullptr && driver.cuGraphLaunch != nullptr &&
-        driver.cuGraphExecDestroy != nullptr && driver.cuGraphDestroy != nullptr;
-    if (!has) MESSAGE("left out: the driver has no graphs");
-    return has;
-}
-
-class Graph {
-  public:
-    template <class Body>
-    Graph(Stream stream, const Body& body) {
-        check(cuda().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
-              "cuStreamBeginCapture");
-        body();
-        check(cuda().cuStreamEndCapture(stream, &graph_), "cuStreamEndCapture");
-        check(cuda().cuGraphInstantiateWithFlags(&exec_, graph_, 0), "cuGraphInstantiateWithFlags");
-    }
-    Graph(const Graph&) = delete;
-    Graph& operator=(const Graph&) = delete;
-    ~Graph() {
-        if (exec_ != nullptr) cuda().cuGraphExecDestroy(exec_);
-        if (graph_ != nullptr) cuda().cuGraphDestroy(graph_);
-    }
-    void replay(Stream stream) const {
-        check(cuda().cuGraphLaunch(exec_, stream), "cuGraphLaunch");
-    }
-
-  private:
-    CUgraph graph_ = nullptr;
-    CUgraphExec exec_ = nullptr;
-};
 
 AttentionShape shape_for(std::int64_t q_len, std::int64_t head_dim = 64) {
     AttentionShape shape;
@@ -128,8 +92,9 @@ TEST_CASE("a kernel that is not loaded is a capture error, and the capture goes 
             CHECK(error.code() == ErrorCode::capture);
             CHECK(std::string(error.what()).find("head_dim=61") != std::string::npos);
         }
-        check(cuda().cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(marker.data()), 7, 4, stream),
-              "cuMemsetD8Async");
+        runtime::check(
+            cuda().cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(marker.data()), 7, 4, stream),
+            "cuMemsetD8Async");
     });
     graph.replay(stream);
     stream.synchronize();

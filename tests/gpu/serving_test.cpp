@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,19 +10,11 @@
 #include "jitney/backend.hpp"
 #include "jitney/explain.hpp"
 #include "jitney/prewarm.hpp"
-#include "reference/attention.hpp"
 #include "tests/gpu/attention_case.hpp"
-#include "tests/support/compare.hpp"
-#include "tests/support/serving_problem.hpp"
+#include "tests/gpu/serving_device.hpp"
 
 namespace jitney::tests {
 namespace {
-
-constexpr double kMeanLimit = 1e-3;
-
-Tolerance tolerance_for(DType dtype) {
-    return dtype == DType::fp32 ? Tolerance{1e-4, 1e-4} : Tolerance{1e-2, 1e-2};
-}
 
 struct ServingCase {
     ServingShape shape;
@@ -31,17 +22,17 @@ struct ServingCase {
     bool host_lengths = false;
 };
 
-AttentionArgs args_of(const ServingCase& test, const Views& views, const std::vector<int>& ends) {
-    auto args = serving_call<AttentionArgs>(test.shape, views);
-    if (test.shape.packed && test.host_lengths) args.qo_indptr_host = ends;
-    return args;
-}
-
 std::vector<int> host_indptr(const ServingShape& shape) {
     std::vector<int> ends{0};
     for (const std::int64_t length : shape.q_lens)
         ends.push_back(ends.back() + static_cast<int>(length));
     return ends;
+}
+
+AttentionArgs with_lengths(AttentionArgs args, const ServingCase& test,
+                           const std::vector<int>& ends) {
+    if (test.shape.packed && test.host_lengths) args.qo_indptr_host = ends;
+    return args;
 }
 
 // What the case needs compiled; nothing where the forced kernel can't run it.
@@ -53,7 +44,8 @@ std::vector<std::string> specs_of(const ServingCase& test, Random& random) {
     const std::vector<int> ends = host_indptr(test.shape);
     std::optional<Scope> scope;
     if (!test.kernel.empty()) scope.emplace(test.kernel);
-    const Explanation explanation = explain(args_of(test, views, ends));
+    const Explanation explanation =
+        explain(with_lengths(serving_call<AttentionArgs>(test.shape, views), test, ends));
     if (explanation.chosen.empty()) return {};
     std::vector<std::string> specs = explanation.before;
     specs.push_back(explanation.chosen);
@@ -63,37 +55,18 @@ std::vector<std::string> specs_of(const ServingCase& test, Random& random) {
 void run_case(const ServingCase& test, Random& random) {
     INFO(test.kernel, " ", test.shape.text(), " ", random.text());
     ServingProblem problem(test.shape, random);
-    std::map<std::string, DeviceTensor> tensors;
-    Views views;
-    for (const auto& [name, tensor] : problem.tensors) {
-        views.emplace(name, tensors.try_emplace(name, tensor).first->second.view());
-    }
+    const ServingDevice device(problem);
     const std::vector<int> ends = host_indptr(test.shape);
     {
         std::optional<Scope> scope;
         if (!test.kernel.empty()) scope.emplace(test.kernel);
-        attention(args_of(test, views, ends));
+        attention(with_lengths(device.args(test.shape), test, ends));
     }
     const std::string ran = last_run();
     INFO("ran ", ran);
     CHECK(ran.find('<') != std::string::npos);
     CHECK(ran.starts_with(test.kernel));
-    reference::attention(serving_call<reference::Attention>(test.shape, problem.views()));
-    HostTensor out = tensors.at("out").download();
-    HostTensor lse = tensors.at("lse").download();
-    CHECK_MESSAGE(out.surroundings_intact(), "something was written beside the rows of out");
-    CHECK_MESSAGE(lse.surroundings_intact(), "something was written beside lse");
-    CHECK(problem.idle_rows_untouched(out, lse));
-    problem.idle_rows_untouched(problem.at("out"), problem.at("lse"));
-    const Comparison compared = compare(out, problem.at("out"), tolerance_for(test.shape.dtype));
-    CHECK_MESSAGE(compared.within, compared.text);
-    CHECK_MESSAGE(compared.mean_absolute < kMeanLimit, compared.text);
-    const Comparison sums = compare(lse, problem.at("lse"), {1e-3, 1e-4});
-    CHECK_MESSAGE(sums.within, "LSE: ", sums.text);
-    for (const char* cache : {"k", "v"}) {
-        CHECK_MESSAGE(is_identical(tensors.at(cache).download(), problem.at(cache)), cache,
-                      " is not what the reference makes of it");
-    }
+    device.check_against_reference(problem);
 }
 
 void run_cases(const std::vector<ServingCase>& cases, const std::vector<std::string>& specs,

@@ -101,6 +101,7 @@ void ServingProblem::add_pages(Random& random) {
     std::int64_t pages = 3;  // that nobody has
     for (const std::int64_t length : shape.kv_lens)
         pages += (length + shape.page_size - 1) / shape.page_size;
+    if (shape.room != 0) pages = 3 + shape.batch() * room_pages();
     std::vector<std::int64_t> free(sized(pages));
     for (std::size_t i = 0; i < free.size(); ++i)
         free[i] = static_cast<std::int64_t>(i);
@@ -122,6 +123,7 @@ void ServingProblem::add_pages(Random& random) {
         pages_.push_back(std::move(own));
     }
     if (shape.keys == KeyForm::page_list) {
+        if (shape.room != 0) all.resize(sized(shape.batch() * room_pages()), -1);
         tensors.emplace("kv_page_indptr", indptr(counts));
         tensors.emplace("kv_page_indices", ints(all));
         tensors.emplace("last_page_len", ints(fill));
@@ -129,8 +131,9 @@ void ServingProblem::add_pages(Random& random) {
     }
     const bool tokens = shape.keys == KeyForm::token_table;
     const std::int64_t rows = shape.batch() + (tokens ? 2 : 0);
-    HostTensor table(DType::int32, {rows, widest + random.integer(0, 3)},
-                     {{}, {0, random.integer(0, 2)}});
+    const bool fixed = shape.room != 0;
+    HostTensor table(DType::int32, {rows, fixed ? room_pages() : widest + random.integer(0, 3)},
+                     {{}, {0, fixed ? 1 : random.integer(0, 2)}});
     std::vector<std::int64_t> row_of;
     for (std::int64_t request = 0; request < shape.batch(); ++request)
         row_of.push_back(tokens ? rows - 1 - request : request);
@@ -145,14 +148,10 @@ void ServingProblem::add_pages(Random& random) {
 }
 
 void ServingProblem::add_keys(Random& random) {
-    const std::int64_t total = sum_of(shape.kv_lens);
-    std::vector<std::int64_t> dims{shape.batch(), longest(shape.kv_lens), shape.kv_heads,
-                                   shape.head_dim};
+    const std::int64_t total = shape.room != 0 ? shape.batch() * shape.room : sum_of(shape.kv_lens);
+    std::vector<std::int64_t> dims{shape.batch(), cache_rows(), shape.kv_heads, shape.head_dim};
     Layout layout;
     switch (shape.keys) {
-        case KeyForm::padded:
-            dims[1] += 3;
-            break;
         case KeyForm::ragged:
             dims = {total, shape.kv_heads, shape.head_dim};
             break;
@@ -164,8 +163,10 @@ void ServingProblem::add_keys(Random& random) {
             dims = {3, shape.page_size, shape.kv_heads, shape.head_dim};
             for (const auto& own : pages_)
                 dims[0] += static_cast<std::int64_t>(own.size());
+            if (shape.room != 0) dims[0] = 3 + shape.batch() * room_pages();
             if (shape.heads_outside) layout.order = {0, 2, 1, 3};
             break;
+        case KeyForm::padded:
         case KeyForm::dense:
             break;
     }
@@ -241,6 +242,17 @@ std::int64_t ServingProblem::first_query(std::int64_t request) const {
     return first;
 }
 
+std::int64_t ServingProblem::cache_rows() const {
+    if (shape.keys == KeyForm::padded) {
+        return shape.room != 0 ? shape.room : longest(shape.kv_lens) + 3;
+    }
+    return longest(shape.kv_lens);
+}
+
+std::int64_t ServingProblem::room_pages() const {
+    return (shape.room + shape.page_size - 1) / shape.page_size;
+}
+
 std::int64_t ServingProblem::out_index(std::int64_t request, std::int64_t i,
                                        std::int64_t head) const {
     return ((first_query(request) + i) * shape.heads() + head) * shape.head_dim;
@@ -262,7 +274,7 @@ std::int64_t ServingProblem::key_index(std::int64_t request, std::int64_t j,
         row = pages_[sized(request)][sized(j / shape.page_size)] * shape.page_size +
               j % shape.page_size;
     } else {
-        row += request * (longest(shape.kv_lens) + (shape.keys == KeyForm::padded ? 3 : 0));
+        row += request * cache_rows();
     }
     return (row * shape.kv_heads + kv_head) * shape.head_dim;
 }

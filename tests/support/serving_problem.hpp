@@ -40,6 +40,9 @@ struct ServingShape {
     std::int64_t page_size = 1;
     bool heads_outside = false;      // pools lie [pages, kv_heads, page_size, head_dim]
     bool lengths_as_indptr = false;  // of tables
+    // Keys of a request that caches, pools and tables have room for, so that problems of other
+    // lengths have the same shapes; 0: as many as are needed, and a few more.
+    std::int64_t room = 0;
     std::int64_t new_len = 0;
     int mask_dims = 0;  // 2: a row a request, 3: a query, 4: a query and head
     bool causal = false;
@@ -98,6 +101,8 @@ class ServingProblem {
     void add_pages(Random& random);
     void add_options(Random& random);
     std::int64_t first_query(std::int64_t request) const;
+    std::int64_t cache_rows() const;  // of a request, where there are no pages
+    std::int64_t room_pages() const;
     double from_cache(const char* cache, const char* fresh, std::int64_t request, std::int64_t j,
                       std::int64_t kv_head, std::int64_t dim) const;
 

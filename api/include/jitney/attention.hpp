@@ -3,12 +3,14 @@
 // cache, or in a pool of pages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
 #include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
+#include "jitney/workspace.hpp"
 
 namespace jitney {
 
@@ -92,6 +94,9 @@ struct AttentionArgs {
     // than the longest length; a longer request is still right, but may depend on it. Where only a
     // page list or kv_indptr tells lengths, give it: a single request could have all keys.
     bool batch_invariant = false;
+
+    // The caller's memory for what kernels need beside the tensors, instead of the library's.
+    Workspace workspace = {};
 };
 
 // Runs attention: picks decode or prefill, the variant and the backend, and falls back (backend.hpp
@@ -100,6 +105,10 @@ struct AttentionArgs {
 // current context (the primary context of the tensors' device where there is none), and it can be
 // captured in a graph once a call has loaded its kernels. Throws Error before anything is launched.
 JITNEY_API void attention(const AttentionArgs& args, Stream stream = nullptr);
+
+// How large a workspace of the caller's has to be for this call on the GPU of its tensors; 0 where
+// it needs none. The data of the tensors may be null; a Scope counts.
+JITNEY_API std::size_t workspace_bytes(const AttentionArgs& args);
 
 namespace ops {
 

@@ -27,7 +27,7 @@ struct Explanation {
     int splits = 1;                   // of the keys, among blocks
     bool batch_invariant = false;     // then each request's keys are divided for itself, into
     int split_keys = 0;               // parts of at least so many keys; 0 where nothing is divided
-    std::size_t workspace_bytes = 0;  // device memory beside the tensors
+    std::size_t workspace_bytes = 0;  // as workspace_bytes() says: device memory beside the tensors
     std::vector<std::string> before;  // specializations that are launched before the chosen one
     // In the order of preference. Empty where nothing has to be computed.
     std::vector<ExplainedCandidate> candidates;

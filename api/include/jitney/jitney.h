@@ -114,6 +114,11 @@ typedef struct jitney_attention_args {
        is then no less than the longest length. */
     int32_t batch_invariant;
     int32_t reserved; /* 0 */
+
+    /* The caller's memory for what kernels need beside the tensors: see jitney_init_workspace. NULL
+       and 0: the library's own. */
+    void* workspace;
+    size_t workspace_bytes;
 } jitney_attention_args;
 
 /* Runs attention: picks decode or prefill, the variant and the backend. Asynchronous on `stream`
@@ -128,6 +133,36 @@ jitney_status jitney_attn_prefill(const jitney_attention_args* args, int variant
                                   jitney_stream stream);
 jitney_status jitney_attn_decode(const jitney_attention_args* args, int variant,
                                  jitney_stream stream);
+
+/* A workspace of the caller's: memory on the tensors' GPU, aligned to 256 bytes and at least as
+   large as the call (or its plan) needs. It is prepared once, and then serves calls of every kind
+   that come one after the other; launches that may run at the same time need memory of their own. A
+   graph that was captured with it allocates nothing. */
+/* *bytes is what a call with such arguments needs, 0 where that is nothing. Data may be NULL. */
+jitney_status jitney_attention_workspace(const jitney_attention_args* args, size_t* bytes);
+/* Clears what calls expect to be clear, and leave so: once, before they use the memory, and again
+   where something else wrote to it. Asynchronous on `stream`. */
+jitney_status jitney_init_workspace(void* workspace, size_t bytes, int32_t device,
+                                    jitney_stream stream);
+
+/* A plan: an attention call that was checked, chosen and loaded once, and runs many times with
+   other data. jitney/plan.hpp says more. */
+typedef struct jitney_attention_plan jitney_attention_plan;
+
+/* Of such a call; its shapes are the most that the plan will hold, and its data may be NULL. *plan
+   is NULL where the call fails. */
+jitney_status jitney_attention_plan_create(const jitney_attention_args* args,
+                                           jitney_attention_plan** plan);
+/* The call with other data: all but the addresses, max_kv_len and the number of kv_page_indices is
+   as it was. From any thread, also several at a time; can be captured at once. */
+jitney_status jitney_attention_plan_run(const jitney_attention_plan* plan,
+                                        const jitney_attention_args* args, jitney_stream stream);
+/* *bytes is what a workspace of the caller's has to have. */
+jitney_status jitney_attention_plan_workspace(const jitney_attention_plan* plan, size_t* bytes);
+/* What it runs, as jitney_explain_attention tells it. */
+jitney_status jitney_attention_plan_explain(const jitney_attention_plan* plan, const char** json);
+/* Not while it runs; what it has launched goes on. NULL is let be. */
+jitney_status jitney_attention_plan_destroy(jitney_attention_plan* plan);
 
 typedef enum jitney_rotary_style {
     JITNEY_INTERLEAVED = 0, /* pairs (2i, 2i + 1) */

@@ -1,0 +1,96 @@
+#include "jitney/plan.hpp"
+
+#include "api/attention_fields.hpp"
+#include "api/call_form.hpp"
+#include "api/check.hpp"
+#include "api/check_plan.hpp"
+#include "api/explained_choice.hpp"
+#include "api/last_run.hpp"
+#include "api/own_workspace.hpp"
+#include "api/prepared_attention.hpp"
+#include "api/reference_call.hpp"
+#include "reference/attention.hpp"
+
+namespace jitney {
+
+struct PreparedPlan {
+    AttentionArgs args;
+    bool aligned = true;
+    bool on_host = false;
+    std::unique_ptr<const PreparedAttention> prepared;  // null on the host, and without rows
+    Explanation explanation;
+    std::size_t workspace_bytes = 0;
+};
+
+namespace {
+
+// Of a plan's addresses only their alignment counts. Those that are not known yet are aligned, and
+// each is another one, as those of a call are.
+void fill_addresses(AttentionArgs& args) {
+    std::uintptr_t next = 0;
+    const auto fill = [&next](Tensor& tensor) {
+        next += 256;
+        if (tensor.data == nullptr) tensor.data = reinterpret_cast<void*>(next);
+    };
+    for (const TensorField& field : kTensorFields)
+        fill(args.*field.member);
+    for (const OptionalTensorField& field : kOptionalTensorFields) {
+        if (args.*field.member) fill(*(args.*field.member));
+    }
+}
+
+void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem,
+                     const Decision& decision) {
+    plan.explanation = explain(plan.args);
+    plan.prepared = prepare(plan.args, problem, decision, nullptr);
+    const policy::AttentionChoice& choice = plan.prepared->choice;
+    add_choice(plan.explanation, problem, choice);
+    plan.workspace_bytes = own_workspace_bytes(choice.workspace);
+}
+
+std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
+    const auto plan = std::make_shared<PreparedPlan>();
+    plan->args = args;
+    plan->args.qo_indptr_host = {};  // a plan is for any lengths
+    const policy::AttentionProblem problem = checks::check(plan->args, checks::Data::absent);
+    const Decision decision = decide(Operation::attention, args.q.device);
+    plan->aligned = problem.aligned;
+    plan->on_host = decision.backend == Backend::reference;
+    if (!checks::has_no_rows(problem)) {
+        if (plan->on_host) {
+            plan->explanation.chosen = "reference";
+        } else {
+            prepare_kernels(*plan, problem, decision);
+        }
+    }
+    fill_addresses(plan->args);
+    return plan;
+}
+
+}  // namespace
+
+AttentionPlan::AttentionPlan(const AttentionArgs& args) : plan_(make_plan(args)) {}
+
+void AttentionPlan::run(const AttentionArgs& args, Stream stream) const {
+    note_nothing_ran();
+    const PreparedPlan& plan = *plan_;
+    if (!same_form(args, plan.args, Lengths::any)) [[unlikely]] {
+        checks::check_planned(args, plan.args, plan.aligned && plan.prepared != nullptr);
+    }
+    if (plan.prepared != nullptr) {
+        launch(*plan.prepared, args, stream);
+    } else if (!plan.explanation.chosen.empty()) {
+        reference::attention(reference_call(args));
+        note_reference_ran();
+    }
+}
+
+std::size_t AttentionPlan::workspace_bytes() const noexcept {
+    return plan_->workspace_bytes;
+}
+
+const Explanation& AttentionPlan::explanation() const noexcept {
+    return plan_->explanation;
+}
+
+}  // namespace jitney
