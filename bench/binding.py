@@ -155,11 +155,48 @@ class Call:
             raise JitneyError(status, self.library.last_error())
 
 
+class Plan:
+    """What a call of attention needs, prepared once: plan(stream) runs it with the call's fields as
+    they are then."""
+
+    def __init__(self, library, call):
+        self.library = library
+        self.call = call
+        self.pointer = c_void_p()
+        library.check(
+            library.dll.jitney_attention_plan_create(call.reference, ctypes.byref(self.pointer))
+        )
+
+    def __call__(self, stream=None):
+        run = self.library.dll.jitney_attention_plan_run
+        status = run(self.pointer, self.call.reference, stream)
+        if status:
+            raise JitneyError(status, self.library.last_error())
+
+    def workspace_bytes(self):
+        size = c_size_t()
+        self.library.check(
+            self.library.dll.jitney_attention_plan_workspace(self.pointer, ctypes.byref(size))
+        )
+        return size.value
+
+    def __del__(self):
+        if self.pointer:
+            self.library.dll.jitney_attention_plan_destroy(self.pointer)
+
+
 class Library:
     def __init__(self, path):
         self.dll = ctypes.CDLL(str(path))
+        args = POINTER(AttentionArgs)
         for name, arguments in (
-            ("attention", [POINTER(AttentionArgs), c_void_p]),
+            ("attention", [args, c_void_p]),
+            ("attention_workspace", [args, POINTER(c_size_t)]),
+            ("init_workspace", [c_void_p, c_size_t, c_int32, c_void_p]),
+            ("attention_plan_create", [args, POINTER(c_void_p)]),
+            ("attention_plan_run", [c_void_p, args, c_void_p]),
+            ("attention_plan_workspace", [c_void_p, POINTER(c_size_t)]),
+            ("attention_plan_destroy", [c_void_p]),
             ("rotary_emb", [POINTER(RotaryArgs), c_void_p]),
             ("push_kernel", [c_char_p]),
             ("push_backend", [c_int]),
@@ -200,7 +237,19 @@ class Library:
     def rotary_emb(self, **fields):
         return self._call(self.dll.jitney_rotary_emb, RotaryArgs, fields)
 
-    def _check(self, status):
+    def plan(self, call):
+        return Plan(self, call)
+
+    def workspace_bytes(self, call):
+        """What a call of attention needs beside its tensors, where it brings its own memory."""
+        size = c_size_t()
+        self.check(self.dll.jitney_attention_workspace(call.reference, ctypes.byref(size)))
+        return size.value
+
+    def init_workspace(self, pointer, size, device=0, stream=None):
+        self.check(self.dll.jitney_init_workspace(pointer, size, device, stream))
+
+    def check(self, status):
         if status:
             raise JitneyError(status, self.last_error())
 
@@ -210,8 +259,8 @@ class Library:
         if kernel is None:
             yield
             return
-        self._check(self.dll.jitney_push_kernel(kernel.encode()))
+        self.check(self.dll.jitney_push_kernel(kernel.encode()))
         try:
             yield
         finally:
-            self._check(self.dll.jitney_pop())
+            self.check(self.dll.jitney_pop())

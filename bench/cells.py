@@ -50,6 +50,21 @@ class Cell:
         torch.cuda.synchronize()
         return (ran, *check())
 
+    def bring_workspace(self, calls):
+        """Gives calls of attention that come one after the other memory of their own to share, so
+        that a graph of them allocates nothing."""
+        with self.library.forced(self.kernel):
+            size = max(self.library.workspace_bytes(call) for call in calls)
+        if size == 0:
+            return
+        memory = torch.empty(size, device="cuda", dtype=torch.uint8)
+        self.library.init_workspace(memory.data_ptr(), size, memory.device.index, stream())
+        torch.cuda.synchronize()
+        for call in calls:
+            call.args.workspace = memory.data_ptr()
+            call.args.workspace_bytes = size
+            call.keep["memory"] = memory
+
     def timed(self, contenders, small):
         with self.library.forced(self.kernel):
             return timing.by_graph(contenders) if small else timing.by_events(contenders)
@@ -118,7 +133,10 @@ class Dense(Cell):
         bytes_a_set = s.kv_bytes() + 4 * s.batch * s.q_len * s.q_heads * s.head_dim
         count = shapes.sets_needed(bytes_a_set, self.options.sets) if small else 1
         sets = [self.tensors() for _ in range(count)]
-        calls = [on_stream(self.call(*each)) for each in sets]
+        calls = [self.call(*each) for each in sets]
+        if small:
+            self.bring_workspace(calls)
+        calls = [on_stream(call) for call in calls]
         q, k, v, out = sets[0]
 
         def check():
@@ -172,8 +190,11 @@ class Paged(Dense):
         sets = [
             self.tensors() for _ in range(shapes.sets_needed(s.kv_bytes(), self.options.sets))
         ]
-        dense = [on_stream(self.call(*each)) for each in sets]
-        calls = [on_stream(self.paged_call(*each)) for each in sets]
+        dense = [self.call(*each) for each in sets]
+        calls = [self.paged_call(*each) for each in sets]
+        for contender in (dense, calls):
+            self.bring_workspace(contender)
+        dense, calls = ([on_stream(call) for call in each] for each in (dense, calls))
         q, k, v, out = sets[0]
 
         def check():
@@ -302,7 +323,13 @@ def host_times(library, options):
     q, k, v, out = cell.tensors()
     here = stream()
     call = cell.call(q, k, v, out)
-    contenders = {"jitney": lambda: call(here), "ctypes": library.dll.jitney_version}
+    with library.forced(cell.kernel):
+        plan = library.plan(call)
+    contenders = {
+        "jitney": lambda: call(here),
+        "plan": lambda: plan(here),
+        "ctypes": library.dll.jitney_version,
+    }
     for name in options.peers:
         contenders[name] = cell.peer(PEERS[name], q, k, v)
     cell.checked(contenders["jitney"], lambda: ())

@@ -129,6 +129,31 @@ class Binding(unittest.TestCase):
             call()
         self.assertTrue(caught.exception.unknown_field)
 
+    def test_plan(self):
+        call = self.library.attention(**self.fields, causal=1)
+        plan = self.library.plan(call)
+        self.assertEqual((plan.workspace_bytes(), self.library.workspace_bytes(call)), (0, 0))
+        call()
+        expected = list(self.out)
+        self.out[0] = self.out[1] = 0
+        plan()
+        self.assertEqual(list(self.out), expected)
+        self.q[0] = 2
+        plan()
+        self.assertNotEqual(list(self.out), expected)
+        call.args.causal = 0
+        with self.assertRaisesRegex(binding.JitneyError, "causal"):
+            plan()
+        with self.assertRaisesRegex(binding.JitneyError, "scale"):
+            self.library.plan(self.library.attention(**self.fields, scale=-1.0))
+
+    def test_workspace(self):
+        with self.assertRaisesRegex(binding.JitneyError, "workspace"):
+            self.library.init_workspace(None, 1 << 20)
+        with self.assertRaisesRegex(binding.JitneyError, "workspace"):
+            self.library.attention(**self.fields, workspace_bytes=8)()
+        self.library.attention(**self.fields, batch_invariant=1)()
+
     def test_forced(self):
         call = self.library.attention(**self.fields)
         with self.library.forced(None):
