@@ -1,5 +1,6 @@
-// What a call costs on the host: jitney::attention() and rotary_emb() against the bare
-// cuLaunchKernelEx of the same kernel with the same parameters, on one GPU, in one run.
+// What a call costs on the host: jitney::attention(), a run of its plan with a workspace of the
+// caller's, and rotary_emb(), against the bare cuLaunchKernelEx of the same kernel with the same
+// parameters, on one GPU, in one run.
 //
 //   bench_launch [--json] [--batches N]
 //
@@ -22,6 +23,7 @@
 #include "api/rotary_params.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
+#include "jitney/plan.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/workspace.hpp"
@@ -122,8 +124,9 @@ Result compare(const std::string& name, int batches, Stream stream,
     return result;
 }
 
-Result bench_attention(const std::string& name, std::int64_t q_len, std::int64_t kv_len,
-                       int batches, Stream stream) {
+// With and without a plan.
+std::vector<Result> bench_attention(const std::string& name, std::int64_t q_len,
+                                    std::int64_t kv_len, int batches, Stream stream) {
     const Memory q(static_cast<std::size_t>(q_len * 8 * 64 * 2));
     const Memory out(static_cast<std::size_t>(q_len * 8 * 64 * 2));
     const Memory kv(static_cast<std::size_t>(kv_len * 2 * 64 * 2));
@@ -144,7 +147,17 @@ Result bench_attention(const std::string& name, std::int64_t q_len, std::int64_t
         return make_params(args, problem, choice, workspace.data(), workspace.counters());
     }();
     BareLaunch bare(choice.spec, choice.geometry, params, stream);
-    return compare(name, batches, stream, std::ref(bare), [&] { attention(args, stream); });
+    const AttentionPlan plan(args);
+    const Memory memory(std::max<std::size_t>(plan.workspace_bytes(), 1));
+    AttentionArgs planned = args;
+    if (plan.workspace_bytes() != 0) {
+        planned.workspace = {memory.data(), plan.workspace_bytes()};
+        init_workspace(planned.workspace, planned.q.device, stream);
+    }
+    return {compare("attention, " + name, batches, stream, std::ref(bare),
+                    [&] { attention(args, stream); }),
+            compare("plan, " + name, batches, stream, std::ref(bare),
+                    [&] { plan.run(planned, stream); })};
 }
 
 Result bench_rotary(int batches, Stream stream) {
@@ -191,9 +204,12 @@ void run(int batches, bool json) {
     CUstream stream = nullptr;
     check(driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     std::vector<Result> results;
-    results.push_back(bench_attention("attention, decode", 1, 64, batches, stream));
-    results.push_back(bench_attention("attention, split", 1, 4096, batches, stream));
-    results.push_back(bench_attention("attention, prefill", 128, 128, batches, stream));
+    const auto add = [&](const std::vector<Result>& more) {
+        results.insert(results.end(), more.begin(), more.end());
+    };
+    add(bench_attention("decode", 1, 64, batches, stream));
+    add(bench_attention("split", 1, 4096, batches, stream));
+    add(bench_attention("prefill", 128, 128, batches, stream));
     results.push_back(bench_rotary(batches, stream));
     check(driver().cuStreamDestroy(stream), "cuStreamDestroy");
     print(results, json);

@@ -11,8 +11,8 @@ namespace jitney {
 
 // Memory on the tensors' GPU, aligned to 256 bytes, and as large as workspace_bytes() says, or
 // larger. init_workspace() prepares it once; after that calls of every kind may use it, one after
-// the other: those of one stream, or of one graph that is one chain. Launches that may run at the
-// same time need memory of their own.
+// the other: those of one thread on one stream, or of one graph that is one chain. Launches that
+// may run at the same time, and calls that threads make at the same time, need memory of their own.
 struct Workspace {
     void* data = nullptr;  // null: the library's own
     std::size_t bytes = 0;
