@@ -14,18 +14,6 @@
 namespace jitney::tests {
 namespace {
 
-class OwnWorkspace {
-  public:
-    explicit OwnWorkspace(std::size_t bytes) : buffer_(std::max<std::size_t>(bytes, 1 << 16)) {
-        init_workspace(view());
-        synchronize();
-    }
-    Workspace view() const { return {buffer_.data(), buffer_.size()}; }
-
-  private:
-    DeviceBuffer buffer_;  // poisoned
-};
-
 // What a server's step has: requests that come and go, in the same tensors.
 struct Form {
     bool packed;

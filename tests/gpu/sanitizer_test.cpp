@@ -2,8 +2,12 @@
 // compute-sanitizer, under which a large grid would take hours. They run with the others, too.
 #include <doctest/doctest.h>
 
+#include <vector>
+
+#include "jitney/plan.hpp"
 #include "jitney/rotary.hpp"
 #include "tests/gpu/attention_case.hpp"
+#include "tests/gpu/serving_device.hpp"
 
 namespace jitney::tests {
 
@@ -30,6 +34,36 @@ TEST_CASE("attention under the sanitizer") {
         add(3, 37, 59, true, MaskKind::none, {});
     }
     run_cases(cases);
+}
+
+TEST_CASE("plans of requests and pages under the sanitizer") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (const bool packed : {false, true}) {
+        for (const bool batch_invariant : {false, true}) {
+            ServingShape shape;
+            shape.group = 3;
+            shape.packed = packed;
+            shape.causal = true;
+            shape.keys = packed ? KeyForm::page_list : KeyForm::block_table;
+            shape.page_size = 16;
+            shape.q_lens =
+                packed ? std::vector<std::int64_t>{5, 0, 23} : std::vector<std::int64_t>{1, 1, 1};
+            shape.idle_rows = packed ? 2 : 0;
+            shape.new_len = packed ? 0 : 1;
+            shape.kv_lens = {1500, 1, 40};
+            ServingProblem problem(shape, random);
+            const ServingDevice device(problem);
+            AttentionArgs args = device.args(shape);
+            args.batch_invariant = batch_invariant;
+            const AttentionPlan plan(args);
+            const OwnWorkspace workspace(plan.workspace_bytes());
+            args.workspace = workspace.view();
+            plan.run(args);
+            synchronize();
+            device.check_against_reference(problem);
+        }
+    }
 }
 
 TEST_CASE("rotary under the sanitizer") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "reference/attention.hpp"
 #include "tests/gpu/attention_case.hpp"
 #include "tests/support/compare.hpp"
@@ -16,6 +18,11 @@ Tolerance tolerance_for(DType dtype) {
 }
 
 }  // namespace
+
+OwnWorkspace::OwnWorkspace(std::size_t bytes) : buffer_(std::max<std::size_t>(bytes, 1 << 16)) {
+    init_workspace(view());
+    synchronize();
+}
 
 ServingDevice::ServingDevice(const ServingProblem& problem) {
     for (const auto& [name, tensor] : problem.tensors)

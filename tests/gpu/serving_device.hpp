@@ -10,6 +10,16 @@
 
 namespace jitney::tests {
 
+// A workspace of the caller's, poisoned but for what init_workspace() clears.
+class OwnWorkspace {
+  public:
+    explicit OwnWorkspace(std::size_t bytes);
+    Workspace view() const { return {buffer_.data(), buffer_.size()}; }
+
+  private:
+    DeviceBuffer buffer_;
+};
+
 class ServingDevice {
   public:
     explicit ServingDevice(const ServingProblem& problem);
