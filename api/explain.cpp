@@ -1,7 +1,5 @@
 #include "jitney/explain.hpp"
 
-#include <fmt/format.h>
-
 #include "api/check.hpp"
 #include "api/decision.hpp"
 #include "api/explained_choice.hpp"
@@ -15,18 +13,7 @@ namespace jitney {
 namespace {
 
 policy::DeviceFacts facts_for(std::string_view arch, const Device& device) {
-    if (!arch.empty()) {
-        const std::optional<policy::Arch> parsed = policy::parse_arch(arch);
-        if (!parsed) {
-            throw Error(
-                ErrorCode::invalid_argument,
-                fmt::format("'{}' is not an arch: give one such as sm_80, sm_89 or sm_90a", arch));
-        }
-        if (const std::string why = policy::why_not_looked_up(*parsed); !why.empty()) {
-            throw Error(ErrorCode::invalid_argument, why);
-        }
-        return policy::typical_facts(*parsed);
-    }
+    if (!arch.empty()) return policy::facts_named(arch);
     if (device.type == DeviceType::cpu || !runtime::driver_available()) {
         throw Error(ErrorCode::no_device,
                     "there is no GPU to explain the call for: name an arch such as sm_90a");

@@ -58,6 +58,17 @@ void InputFile::read_at(std::uint64_t offset, std::span<std::byte> target) const
     }
 }
 
+std::string read_text(const std::string& path, std::uint64_t most, std::string_view what) {
+    const InputFile file(path);
+    if (file.bytes() > most) {
+        throw Error(ErrorCode::invalid_argument, path + " has " + std::to_string(file.bytes()) +
+                                                     " bytes, too many for " + std::string(what));
+    }
+    std::string text(file.bytes(), '\0');
+    file.read_at(0, std::as_writable_bytes(std::span(text)));
+    return text;
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
     std::error_code code;
     const auto status = std::filesystem::status(path, code);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace jitney::cli {
 
@@ -25,6 +26,10 @@ class InputFile {
     int descriptor_;
     std::uint64_t bytes_ = 0;
 };
+
+// All of a file of text. Throws Error: io where it can't be read, invalid_argument where it is
+// larger than `most`; `what` is what it would be: "a list of specializations".
+std::string read_text(const std::string& path, std::uint64_t most, std::string_view what);
 
 // A file that takes the place of `path` when it is complete: until publish() it has another name in
 // the same directory, and without publish() it goes away. Every failure is an Error(io).

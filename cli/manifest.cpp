@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "cli/errors.hpp"
 #include "cli/file.hpp"
+#include "jitney/error.hpp"
 #include "policy/spec.hpp"
 
 namespace jitney::cli {
@@ -24,13 +24,7 @@ std::string_view trimmed(std::string_view line) {
 
 std::vector<std::string> read_manifest(const std::string& path) {
     constexpr std::uint64_t kMaxBytes = 64 << 20;
-    const InputFile file(path);
-    if (file.bytes() > kMaxBytes) {
-        refuse(fmt::format("{} has {} bytes, too many for a list of specializations", path,
-                           file.bytes()));
-    }
-    std::string text(file.bytes(), '\0');
-    file.read_at(0, std::as_writable_bytes(std::span(text)));
+    const std::string text = read_text(path, kMaxBytes, "a list of specializations");
     std::vector<std::string> specs;
     std::size_t number = 0;
     for (std::size_t start = 0; start < text.size();) {

@@ -13,6 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
 #include "cli/manifest.hpp"
+#include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "policy/spec.hpp"
@@ -24,12 +25,14 @@ namespace {
 struct Options {
     std::vector<std::string> specs;
     std::vector<std::string> manifests;
+    ModelOptions model;
+    bool list = false;
     int jobs = 0;
 };
 
 // Each once, in the order in which they are first named.
 std::vector<std::string> specializations(const Options& options) {
-    std::vector<std::string> all;
+    std::vector<std::string> all = options.model.specializations();
     for (const std::string& text : options.specs)
         all.push_back(policy::text_of(policy::parse_spec_of_gpu(text)));
     for (const std::string& path : options.manifests) {
@@ -93,17 +96,32 @@ void print_summary(const Summary& summary, bool json) {
                    std::to_string(entry.bytes)});
     }
     if (!summary.entries.empty()) print(table.text());
-    print(fmt::format("compiled {}, cached {}, failed {} in {:.2f} s\n", compiled, cached, failed,
-                      summary.seconds));
+    const std::size_t count = summary.entries.size();
+    print(fmt::format("{} specialization{}: compiled {}, cached {}, failed {} in {:.2f} s\n", count,
+                      plural(count), compiled, cached, failed, summary.seconds));
+}
+
+// As a manifest has them.
+void print_list(const std::vector<std::string>& specs, bool json) {
+    if (json) {
+        print_json({{"specs", specs}});
+        return;
+    }
+    for (const std::string& spec : specs)
+        print(spec + "\n");
 }
 
 int prewarm_all(const Options& options, bool json) {
-    if (options.specs.empty() && options.manifests.empty()) {
+    if (options.specs.empty() && options.manifests.empty() && !options.model.given()) {
         refuse(
-            "prewarm needs --spec or --manifest; jitney explain gives the specialization of a "
-            "problem");
+            "prewarm needs --model, --spec or --manifest; jitney explain gives the specialization "
+            "of a problem");
     }
     const std::vector<std::string> specs = specializations(options);
+    if (options.list) {
+        print_list(specs, json);
+        return kSuccess;
+    }
     Summary summary;
     const auto start = std::chrono::steady_clock::now();
     {
@@ -133,6 +151,7 @@ void add_prewarm(CLI::App& root, Request& request) {
         add_command(root, request, "prewarm",
                     "Compile specializations into the cache, for any architecture, without a GPU",
                     [options](bool json) { return prewarm_all(*options, json); });
+    options->model.add_to(command);
     command.add_option("--spec", options->specs, "A specialization; may be given several times")
         ->type_name("TEXT")
         ->expected(1)
@@ -143,6 +162,8 @@ void add_prewarm(CLI::App& root, Request& request) {
         ->type_name("FILE")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command.add_flag("--list", options->list,
+                     "Print the specializations, one a line as in a manifest, and compile none");
     add_integer(command, "--jobs", options->jobs, 1, 1024, "Compiles at a time (one a core)");
 }
 

@@ -8,8 +8,8 @@
 
 namespace jitney::cli {
 
-void add_format(CLI::App& command, std::string& format) {
-    add_word(command, "--format", format, {"fp32", "fp16", "bf16"}, "Format of the tensors (bf16)");
+void add_format(CLI::App& command, std::string& format, const std::string& description) {
+    add_word(command, "--format", format, {"fp32", "fp16", "bf16"}, description);
 }
 
 void require_dims(const std::string& what, const Shape& shape, std::size_t dims,

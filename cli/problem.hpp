@@ -16,7 +16,8 @@ namespace jitney::cli {
 // fp32, fp16 or bf16.
 DType dtype_of(const std::string& format);
 
-void add_format(CLI::App& command, std::string& format);
+void add_format(CLI::App& command, std::string& format,
+                const std::string& description = "Format of the tensors (bf16)");
 
 // `meaning` names as many sizes as there must be. Throws Error.
 void require_dims(const std::string& what, const Shape& shape, std::size_t dims,

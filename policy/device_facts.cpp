@@ -1,5 +1,12 @@
 #include "policy/device_facts.hpp"
 
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "jitney/error.hpp"
+
 namespace jitney::policy {
 
 // Shared memory: CUDA C++ Programming Guide, table "Technical Specifications per Compute
@@ -16,6 +23,19 @@ DeviceFacts typical_facts(Arch arch) noexcept {
     if (arch.number < 100) return facts(132, 227, 228);
     if (arch.number < 120) return facts(148, 227, 228);
     return facts(188, 99, 100);
+}
+
+DeviceFacts facts_named(std::string_view arch) {
+    const std::optional<Arch> parsed = parse_arch(arch);
+    if (!parsed) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("'{}' is not an arch: give one such as sm_80, sm_89 or sm_90a", arch));
+    }
+    if (const std::string why = why_not_looked_up(*parsed); !why.empty()) {
+        throw Error(ErrorCode::invalid_argument, why);
+    }
+    return typical_facts(*parsed);
 }
 
 }  // namespace jitney::policy

@@ -2,6 +2,8 @@
 // typical of the arch.
 #pragma once
 
+#include <string_view>
+
 #include "policy/arch.hpp"
 
 namespace jitney::policy {
@@ -17,5 +19,8 @@ struct DeviceFacts {
 // A common GPU of that arch (A100 for sm_80, H100/H200 for sm_90a, ...), so that explain and the
 // catalogue work for any arch on any machine.
 DeviceFacts typical_facts(Arch arch) noexcept;
+
+// Of an arch by its name, as GPUs look for it. Throws Error (invalid_argument).
+DeviceFacts facts_named(std::string_view arch);
 
 }  // namespace jitney::policy

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "kernel_sources/common/constants.h"
 #include "tests/policy/problems.hpp"
 
 namespace jitney::policy {
@@ -69,44 +68,6 @@ TEST_CASE("the catalogue does not depend on the lengths of the shape, nor on cha
         const DeviceFacts facts = random_facts(random);
         const std::vector<Spec> catalogue = attention_catalogue(shape, facts);
         REQUIRE(attention_catalogue(random_step(shape, random), facts) == catalogue);
-    }
-}
-
-// Ragged prefill and paged decode, whose new keys a kernel of its own or the decode appends, and
-// rotary embedding.
-TEST_CASE("what a Llama-3-8B server asks for is few kernels") {
-    for (const std::string name : {"sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
-        CAPTURE(name);
-        const DeviceFacts facts = typical_facts(parse_arch(name).value());
-        AttentionProblem shape;
-        shape.format = kBf16;
-        shape.q_heads = 32;
-        shape.kv_heads = 8;
-        shape.head_dim = 128;
-        shape.causal = true;
-        shape.paged = true;
-        std::vector<Spec> specs;
-        const auto add = [&specs](const std::vector<Spec>& more) {
-            for (const Spec& spec : more) {
-                if (!contains(specs, spec)) specs.push_back(spec);
-            }
-        };
-        shape.packed = true;
-        add(attention_catalogue(shape, facts));
-        CHECK(specs.size() == 3);
-        CHECK(specs.front().kernel == KernelId::attn_work_map);
-        shape.packed = false;
-        add(attention_catalogue(shape, facts));
-        shape.append = true;
-        add(attention_catalogue(shape, facts));
-        RotaryProblem rotary;
-        rotary.format = kBf16;
-        rotary.style = kHalfSplit;
-        rotary.heads = 40;
-        rotary.head_dim = rotary.rotary_dim = 128;
-        add(rotary_catalogue(rotary, facts));
-        MESSAGE(name, ": ", specs.size(), " kernels");
-        CHECK(specs.size() <= 16);
     }
 }
 

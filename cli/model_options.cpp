@@ -1,0 +1,75 @@
+#include "cli/model_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "api/kernel_launch.hpp"
+#include "cli/arguments.hpp"
+#include "cli/errors.hpp"
+#include "cli/problem.hpp"
+#include "runtime/device.hpp"
+#include "runtime/driver.hpp"
+
+namespace jitney::cli {
+
+namespace {
+
+std::vector<policy::DeviceFacts> facts_of_all(const std::vector<std::string>& archs) {
+    std::vector<policy::DeviceFacts> facts;
+    for (const std::string& arch : archs)
+        facts.push_back(policy::facts_named(arch));
+    if (!facts.empty()) return facts;
+    if (!runtime::driver_available()) {
+        refuse("--model needs an --arch, such as sm_90a, where there is no GPU");
+    }
+    return {facts_of(runtime::device(0))};
+}
+
+}  // namespace
+
+void ModelOptions::add_to(CLI::App& command) {
+    command
+        .add_option("--model", file,
+                    "A model's config.json: all that serving it asks for on each --arch")
+        ->type_name("FILE");
+    command
+        .add_option("--arch", archs,
+                    "An architecture for --model; may be given several times (the GPU's)")
+        ->type_name("ARCH")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_word(command, "--kv-cache", cache, {"paged", "padded", "both"},
+             "How the server of --model keeps keys and values (paged)");
+    add_format(command, overrides.format, "What --model is served in (its torch_dtype)");
+    add_word(command, "--style", overrides.style, {"interleaved", "half_split"},
+             "Which elements the rotary embedding of --model turns together (its model_type's)");
+}
+
+std::vector<std::string> ModelOptions::specializations() const {
+    if (file.empty()) {
+        if (archs.empty()) return {};
+        refuse("--arch is of a --model: a specialization carries its own");
+    }
+    const policy::Model model = read_model_config(file, overrides);
+    std::vector<std::string> texts;
+    for (const policy::DeviceFacts& facts : facts_of_all(archs)) {
+        const std::size_t before = texts.size();
+        const auto add = [&](policy::CacheForm form) {
+            for (const policy::Spec& spec : policy::model_catalogue(model, form, facts))
+                texts.push_back(policy::text_of(spec));
+        };
+        if (cache != "padded") add(policy::CacheForm::paged);
+        if (cache != "paged") add(policy::CacheForm::padded);
+        if (texts.size() == before) {
+            refuse(
+                fmt::format("no attention kernel runs {} on {}: jitney explain attention --q "
+                            "1,1,{},{} --kv 1,1,{},{} --arch {} says why",
+                            file, facts.arch.text(), model.q_heads, model.head_dim, model.kv_heads,
+                            model.head_dim, facts.arch.text()));
+        }
+    }
+    return texts;
+}
+
+}  // namespace jitney::cli

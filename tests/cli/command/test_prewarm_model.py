@@ -1,0 +1,211 @@
+"""jitney prewarm --model: what it compiles for a server is what calls of that server ask for."""
+import json
+import os
+import random
+import unittest
+
+import support
+
+LLAMA = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "bfloat16",
+    "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    "rope_theta": 500000.0, "rope_scaling": None, "max_position_embeddings": 8192,
+}
+GEMMA = {
+    "model_type": "gemma2", "torch_dtype": "float16", "hidden_size": 2304, "head_dim": 256,
+    "num_attention_heads": 8, "num_key_value_heads": 4, "sliding_window": 4096,
+    "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
+}
+MISTRAL = {**LLAMA, "model_type": "mistral", "sliding_window": 4096, "layer_types": ["sliding_attention"] * 2}
+BLOOM = {
+    "model_type": "bloom", "torch_dtype": "float32", "hidden_size": 1024, "num_attention_heads": 16,
+}
+
+
+class Model(support.CommandTest):
+    def config(self, fields, **changes):
+        return self.write("config.json", json.dumps({**fields, **changes}))
+
+    def listed(self, fields, *flags, arch="sm_90a", **changes):
+        source = self.config(fields, **changes)
+        return self.succeed(
+            "prewarm", "--model", source, "--arch", arch, *flags, "--list", "--json", gpu=False
+        ).json["specs"]
+
+    def test_a_llama_3_8b_server(self):
+        for arch in ("sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"):
+            specs = self.listed(LLAMA, arch=arch)
+            self.assertEqual(len(specs), len(set(specs)))
+            self.assertEqual(len(specs), 13)
+            self.assertLess(len(specs), 16)
+            self.assertTrue(all(spec.endswith("@" + arch) for spec in specs))
+        padded = self.listed(LLAMA, "--kv-cache", "padded")
+        self.assertFalse([spec for spec in padded if "kv=paged" in spec])
+        both = self.listed(LLAMA, "--kv-cache", "both")
+        self.assertEqual(set(both), set(padded) | set(self.listed(LLAMA)))
+        people = self.succeed(
+            "prewarm", "--model", self.config(LLAMA), "--arch", "sm_80", "--arch", "sm_90a", "--list"
+        ).out.splitlines()
+        self.assertEqual(people, self.listed(LLAMA, arch="sm_80") + self.listed(LLAMA))
+        self.assertFalse(os.path.exists(self.cache), "nothing was compiled")
+
+    def explained(self, problem, heads, options):
+        q_heads, kv_heads, head_dim, name = heads
+        answer = self.succeed(
+            "explain", "attention", "--q", f"{problem['q']},{q_heads},{head_dim}",
+            "--kv", f"{problem['kv']},{kv_heads},{head_dim}", "--format", name, "--causal",
+            *problem["flags"], *options, "--arch", "sm_90a", "--json", gpu=False,
+        ).json
+        return [answer["chosen"], *answer["before"]]
+
+    def random_step(self, source, paged):
+        """A call as a server makes it."""
+        requests = source.choice([1, 2, 7, 64, 256])
+        kv_len = source.choice([1, 100, 4096, 100_000])
+        pages = ["--page-size", str(source.choice([1, 16, 64]))] if paged else ["--lengths"]
+        kind = source.choice(["prefill", "first", "decode", "append", "several"])
+        if kind == "first":  # ragged prefill of new requests over their own keys
+            lengths = [source.randrange(1, 3000) for _ in range(requests)]
+            total = sum(lengths)
+            return {"q": total, "kv": total, "flags": ["--q-lens", ",".join(map(str, lengths))]}
+        if kind == "prefill":
+            return {"q": source.choice([requests, 999, 16384]), "kv": f"{requests},{kv_len}", "flags": pages}
+        q_len = 1 if kind == "decode" else source.randrange(1, 64 if kind == "append" else 600)
+        flags = pages + (["--append", str(source.randrange(1, 9))] if kind == "append" else [])
+        return {"q": f"{requests},{q_len}", "kv": f"{requests},{kv_len}", "flags": flags}
+
+    def test_the_catalogue_covers_what_calls_choose(self):
+        source = random.Random()
+        seed = source.randrange(1 << 30)
+        source.seed(seed)
+        for name, config, heads, windows, options in (
+            ("llama", LLAMA, (32, 8, 128, "bf16"), [None], []),
+            ("gemma", GEMMA, (8, 4, 256, "fp16"), [None, 4095], ["--softcap", "50"]),
+            ("mistral", MISTRAL, (32, 8, 128, "bf16"), [4095], []),
+            ("bloom", BLOOM, (16, 16, 64, "fp32"), [None], ["--alibi"]),
+        ):
+            for cache in ("paged", "padded"):
+                specs = self.listed(config, "--kv-cache", cache)
+                for _ in range(15):
+                    step = self.random_step(source, cache == "paged")
+                    window = source.choice(windows)
+                    flags = [] if window is None else ["--window-left", str(window)]
+                    with self.subTest(seed=seed, model=name, cache=cache, step=step, window=window):
+                        for spec in self.explained(step, heads, options + flags):
+                            self.assertIn(spec, specs)
+
+    def test_rotary_is_covered(self):
+        specs = self.listed(LLAMA)
+        for q in ("1,1,40,128", "8,512,40,128"):
+            chosen = self.succeed(
+                "explain", "rotary", "--q", q, "--style", "half_split", "--arch", "sm_90a", "--json"
+            ).json["chosen"]
+            self.assertIn(chosen, specs)
+        turned = self.listed(LLAMA, "--style", "interleaved")
+        self.assertEqual(len([spec for spec in turned if "style=interleaved" in spec]), 1)
+        self.assertFalse([spec for spec in self.listed(BLOOM) if "rotary" in spec])
+
+    def test_what_the_options_of_a_model_do(self):
+        def has(words, specs):
+            attention = [spec for spec in specs if spec.startswith(("attn_prefill", "attn_decode"))]
+            return {words in spec for spec in attention}
+
+        self.assertEqual(has("softcap=1", self.listed(GEMMA)), {True})
+        self.assertEqual(has("window=1", self.listed(GEMMA)), {True, False})
+        self.assertEqual(has("window=1", self.listed(MISTRAL)), {True})
+        self.assertEqual(has("window=1", self.listed(GEMMA, use_sliding_window=False)), {False})
+        self.assertEqual(has("window=1", self.listed(GEMMA, layer_types=["full_attention"])), {False})
+        self.assertEqual(has("alibi=1", self.listed(BLOOM)), {True})
+        self.assertEqual(has("sinks=1", self.listed(LLAMA, model_type="gpt_oss")), {True})
+        self.assertEqual(has("head_dim=256", self.listed(LLAMA, head_dim=256)), {True})
+        self.assertEqual(has("format=fp16", self.listed(LLAMA, "--format", "fp16")), {True})
+        self.assertEqual(self.listed(LLAMA, num_key_value_heads=None)[0], "attn_work_map<threads=256>@sm_90a")
+        inside = {"model_type": "gemma3", "torch_dtype": "bfloat16", "text_config": {**GEMMA, "torch_dtype": None}}
+        self.assertEqual(has("format=bf16", self.listed(inside)), {True})
+
+    def test_compiled_once(self):
+        small = {"hidden_size": 64, "num_attention_heads": 2, "torch_dtype": "float32", "alibi": True}
+        arguments = ["prewarm", "--model", self.config(small), "--arch", "sm_80", "--json"]
+        first = self.succeed(*arguments, gpu=False).json
+        self.assertEqual(first["failed"], 0)
+        self.assertEqual(first["compiled"], len(self.listed(small, arch="sm_80")))
+        second = self.succeed(*arguments, gpu=False).json
+        self.assertEqual((second["compiled"], second["cached"]), (0, first["compiled"]))
+        people = self.succeed(*arguments[:-1], gpu=False).out
+        self.assertIn(f"{first['compiled']} specializations: compiled 0, cached", people)
+
+    def test_a_list_is_a_manifest(self):
+        small = self.config({"hidden_size": 64, "num_attention_heads": 2, "torch_dtype": "float32"})
+        text = self.succeed("prewarm", "--model", small, "--arch", "sm_80", "--list").out
+        manifest = self.write("manifest", text)
+        again = self.succeed("prewarm", "--manifest", manifest, "--list", "--json").json["specs"]
+        self.assertEqual(again, text.splitlines())
+
+    def test_files_that_are_no_configuration(self):
+        def refuse(status, words, content):
+            with self.subTest(content=str(content)[:60]):
+                source = self.write("config.json", content)
+                self.fail_with(
+                    status, ["config.json", *words], "prewarm", "--model", source, "--arch", "sm_80", "--list"
+                )
+
+        refuse(2, ["no JSON"], "")
+        refuse(2, ["no JSON"], "{")
+        refuse(2, ["no JSON"], b"\xff\xfe{}")
+        refuse(2, ["no JSON"], json.dumps(LLAMA) + "x")
+        refuse(2, ["no JSON", "nested"], "[" * 100_000)
+        refuse(2, ["no JSON", "nested"], '{"hidden_size": ' + "[" * 100_000 + "]" * 100_000 + "}")
+        refuse(2, ["must hold an object"], "[1, 2]")
+        refuse(2, ["twice", "hidden_size"], '{"hidden_size": 1, "a": {"hidden_size": 2}, "hidden_size": 3}')
+        refuse(2, ["no num_attention_heads"], "{}")
+        refuse(2, ["too many"], " " * ((1 << 20) + 1))
+        self.fail_with(1, ["absent"], "prewarm", "--model", self.path("absent"), "--arch", "sm_80")
+        self.fail_with(1, [self.directory], "prewarm", "--model", self.directory, "--arch", "sm_80")
+
+    def test_values_that_cannot_be_meant(self):
+        def refuse(words, fields=LLAMA, **changes):
+            with self.subTest(changes=changes):
+                source = self.config(fields, **changes)
+                self.fail_with(
+                    2, ["config.json", *words], "prewarm", "--model", source, "--arch", "sm_80", "--list"
+                )
+
+        refuse(["num_attention_heads", '"32"', "whole number"], num_attention_heads="32")
+        refuse(["num_attention_heads", "0"], num_attention_heads=0)
+        refuse(["num_attention_heads", "-1"], num_attention_heads=-1)
+        refuse(["num_attention_heads", "1.5"], num_attention_heads=1.5)
+        refuse(["num_attention_heads", "99999999999"], num_attention_heads=99999999999)
+        refuse(["32", "5", "divide"], num_key_value_heads=5)
+        refuse(["hidden_size", "4095"], hidden_size=4095)
+        refuse(["hidden_size"], hidden_size=None)
+        refuse(["head_dim", "[1]"], head_dim=[1])
+        refuse(["torch_dtype", "float8", "--format"], torch_dtype="float8")
+        refuse(["torch_dtype", "--format"], torch_dtype=None)
+        refuse(["sliding_window", "true"], sliding_window=True)
+        refuse(["use_sliding_window", "1"], sliding_window=5, use_sliding_window=1)
+        refuse(["layer_types", "mamba"], layer_types=["mamba"])
+        refuse(["layer_types", "list of strings"], layer_types="full_attention")
+        refuse(["no layers of attention"], layer_types=["linear_attention"])
+        refuse(["no sliding_window"], layer_types=["sliding_attention"])
+        refuse(["attn_logit_softcapping", "-1"], attn_logit_softcapping=-1)
+        refuse(["attn_logit_softcapping", '"50"'], attn_logit_softcapping="50")
+        refuse(["rotated", "1.5"], partial_rotary_factor=1.5)
+        refuse(["rotates 25 elements"], rotary_dim=25)
+        refuse(["rope_parameters", "object"], rope_parameters=3)
+        refuse(["text_config.num_attention_heads", "many"],
+               {"text_config": {**LLAMA, "num_attention_heads": "many"}})
+        refuse(["kv_lora_rank"], kv_lora_rank=512)
+        refuse(["no attention kernel", "1,1,32,1024"], head_dim=1024)
+
+    def test_options_that_cannot_be_meant(self):
+        model = ["--model", self.config(LLAMA)]
+        self.fail_with(2, ["--model", "--arch"], "prewarm", *model, gpu=False)
+        self.fail_with(2, ["--arch", "--model"], "prewarm", "--arch", "sm_80")
+        self.fail_with(2, ["sm_foo"], "prewarm", *model, "--arch", "sm_foo")
+        self.fail_with(2, ["sm_90a"], "prewarm", *model, "--arch", "sm_90")
+        self.fail_with(2, ["--kv-cache", "ring"], "prewarm", *model, "--arch", "sm_80", "--kv-cache", "ring")
+        self.fail_with(2, ["--format", "fp8"], "prewarm", *model, "--arch", "sm_80", "--format", "fp8")
+
+
+if __name__ == "__main__":
+    unittest.main()
