@@ -153,6 +153,10 @@ jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_s
     });
 }
 
+jitney_status jitney_append_kv(const jitney_append_kv_args* args, jitney_stream stream) {
+    return operation([&] { append_kv(arguments(args), stream); });
+}
+
 jitney_status jitney_push_backend(int backend) {
     return guarded([&] { scopes.pushed.emplace_back(backend_of(backend)); });
 }

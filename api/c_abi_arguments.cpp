@@ -85,6 +85,16 @@ void add_options(AttentionArgs& args, const jitney_attention_args& known) {
     args.workspace = {known.workspace, known.workspace_bytes};
 }
 
+RotaryStyle style_of(std::int32_t style, std::int32_t reserved) {
+    if (style != JITNEY_INTERLEAVED && style != JITNEY_HALF_SPLIT) {
+        refuse("style is {}; it is JITNEY_INTERLEAVED (0) or JITNEY_HALF_SPLIT (1)", style);
+    }
+    if (reserved != 0) {
+        refuse("reserved is {}; it must be 0: clear the whole struct first", reserved);
+    }
+    return style == JITNEY_HALF_SPLIT ? RotaryStyle::half_split : RotaryStyle::interleaved;
+}
+
 }  // namespace
 
 AttentionArgs arguments(const jitney_attention_args* given) {
@@ -110,12 +120,6 @@ RotaryArgs arguments(const jitney_rotary_args* given) {
     const auto known =
         known_fields(given, "jitney_rotary_args",
                      offsetof(jitney_rotary_args, reserved) + sizeof(given->reserved));
-    if (known.style != JITNEY_INTERLEAVED && known.style != JITNEY_HALF_SPLIT) {
-        refuse("style is {}; it is JITNEY_INTERLEAVED (0) or JITNEY_HALF_SPLIT (1)", known.style);
-    }
-    if (known.reserved != 0) {
-        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
-    }
     RotaryArgs args;
     args.q = required(known.q, "q");
     args.k = optional(known.k, "k");
@@ -124,8 +128,34 @@ RotaryArgs arguments(const jitney_rotary_args* given) {
     args.cos = required(known.cos, "cos");
     args.sin = required(known.sin, "sin");
     args.positions = optional(known.positions, "positions");
-    args.style =
-        known.style == JITNEY_HALF_SPLIT ? RotaryStyle::half_split : RotaryStyle::interleaved;
+    args.style = style_of(known.style, known.reserved);
+    return args;
+}
+
+AppendKvArgs arguments(const jitney_append_kv_args* given) {
+    const auto known =
+        known_fields(given, "jitney_append_kv_args",
+                     offsetof(jitney_append_kv_args, reserved) + sizeof(given->reserved));
+    AppendKvArgs args;
+    args.new_k = required(known.new_k, "new_k");
+    args.new_v = required(known.new_v, "new_v");
+    args.new_indptr = optional(known.new_indptr, "new_indptr");
+    args.k = required(known.k, "k");
+    args.v = required(known.v, "v");
+    args.kv_lens = optional(known.kv_lens, "kv_lens");
+    args.kv_indptr = optional(known.kv_indptr, "kv_indptr");
+    args.req_to_token = optional(known.req_to_token, "req_to_token");
+    args.req_pool_indices = optional(known.req_pool_indices, "req_pool_indices");
+    args.block_table = optional(known.block_table, "block_table");
+    args.kv_page_indptr = optional(known.kv_page_indptr, "kv_page_indptr");
+    args.kv_page_indices = optional(known.kv_page_indices, "kv_page_indices");
+    args.last_page_len = optional(known.last_page_len, "last_page_len");
+    args.cos = optional(known.cos, "cos");
+    args.sin = optional(known.sin, "sin");
+    args.positions = optional(known.positions, "positions");
+    args.q = optional(known.q, "q");
+    args.q_out = optional(known.q_out, "q_out");
+    args.style = style_of(known.style, known.reserved);
     return args;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
 #include "jitney/jitney.h"
 #include "jitney/merge_states.hpp"
@@ -13,6 +14,7 @@ namespace jitney::c_abi {
 
 AttentionArgs arguments(const jitney_attention_args* given);
 RotaryArgs arguments(const jitney_rotary_args* given);
+AppendKvArgs arguments(const jitney_append_kv_args* given);
 // The arguments point into `parts`.
 using MergeParts = std::array<PartialState, 16>;
 MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& parts);

@@ -85,6 +85,11 @@ jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* 
     return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
 }
 
+jitney_status jitney_explain_append_kv(const jitney_append_kv_args* args, const char* arch,
+                                       const char** json) {
+    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
+}
+
 jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, const char* arch,
                                           const char** json) {
     return explain_call(json, [&] {

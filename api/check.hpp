@@ -3,9 +3,11 @@
 #pragma once
 
 #include "api/tensor_checks.hpp"
+#include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
 #include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
+#include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
@@ -15,6 +17,7 @@ namespace jitney::checks {
 policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::present);
 policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
 policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data = Data::present);
+policy::AppendKvProblem check(const AppendKvArgs& args, Data data = Data::present);
 
 // No rows: nothing to compute, and no geometry to ask the policy for.
 inline bool has_no_rows(const policy::AttentionProblem& problem) noexcept {
@@ -27,6 +30,9 @@ inline bool has_no_rows(const policy::RotaryProblem& problem) noexcept {
 }
 inline bool has_no_rows(const policy::MergeStatesProblem& problem) noexcept {
     return problem.rows == 0;
+}
+inline bool has_no_rows(const policy::AppendKvProblem& problem) noexcept {
+    return problem.tokens == 0 || problem.batch == 0 || problem.kv_heads + problem.q_heads == 0;
 }
 
 // Each tensor is rotated in place: what lies past rotary_dim is not touched.

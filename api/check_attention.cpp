@@ -16,47 +16,6 @@ const char* query_dims(const AttentionArgs& args) {
     return args.qo_indptr ? "[total_q, q_heads, head_dim]" : "[batch, q_len, q_heads, head_dim]";
 }
 
-const char* key_dims(const AttentionArgs& args, KvForm form) {
-    if (form == KvForm::dense) return "[batch, kv_len, kv_heads, head_dim]";
-    if (form == KvForm::ragged) return "[total_kv, kv_heads, head_dim]";
-    return args.k.ndim == 3 ? "[slots, kv_heads, head_dim]"
-                            : "[pages, page_size, kv_heads, head_dim]";
-}
-
-int key_ndim(const AttentionArgs& args, KvForm form) {
-    if (form == KvForm::dense) return 4;
-    return form == KvForm::ragged || args.k.ndim == 3 ? 3 : 4;
-}
-
-std::int64_t from_end(const Tensor& tensor, int dim) {
-    return tensor.shape[static_cast<std::size_t>(tensor.ndim - dim)];
-}
-
-std::int64_t batch_of(const AttentionArgs& args) {
-    if (!args.qo_indptr) return args.q.shape[0];
-    const Named named{"qo_indptr", *args.qo_indptr, "[batch + 1]"};
-    check_sizes(named, 1);
-    if (named.tensor.shape[0] == 0) {
-        refuse("qo_indptr is empty; it must have batch + 1 numbers, at least one");
-    }
-    return named.tensor.shape[0] - 1;
-}
-
-// k's batch, where it has one, its head_dim, and that v is like it.
-void check_keys(const AttentionArgs& args, KvForm form, const Named& k, const Named& v,
-                std::int64_t batch) {
-    const auto& keys = args.k.shape;
-    const std::int64_t head_dim = from_end(args.q, 1);
-    for (const Named* tensor : {&k, &v}) {
-        if (args.k.ndim == 3) {
-            check_shape(*tensor, {keys[0], keys[1], head_dim});
-        } else {
-            check_shape(*tensor,
-                        {form == KvForm::dense ? batch : keys[0], keys[1], keys[2], head_dim});
-        }
-    }
-}
-
 void check_heads(const Tensor& q, const Tensor& k) {
     const std::int64_t q_heads = from_end(q, 2);
     const std::int64_t kv_heads = from_end(k, 2);
@@ -215,7 +174,8 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
         check_strides(*tensor);
         if (data == Data::present) check_pointer(*tensor);
     }
-    const std::int64_t batch = batch_of(args);
+    const std::int64_t batch =
+        packed ? batch_of({"qo_indptr", *args.qo_indptr, "[batch + 1]"}) : args.q.shape[0];
     const auto& rows = args.q.shape;
     check_keys(args, form, k, v, batch);
     if (packed) {
@@ -224,7 +184,9 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
         check_shape(out, {rows[0], rows[1], rows[2], rows[3]});
     }
     check_heads(args.q, args.k);
-    check_indices(args, form, batch, data);
+    if (packed) check_index(q, {"qo_indptr", *args.qo_indptr, "[batch + 1]"}, 1, batch + 1, data);
+    check_host_indptr(args, batch);
+    check_indices(q, args, form, batch, data);
 
     policy::AttentionProblem problem;
     problem.format = static_cast<int>(args.q.dtype);

@@ -10,25 +10,6 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
 
-struct Index {
-    Named named;
-    int ndim;
-    std::int64_t size;  // of the first dimension; -1: any
-};
-
-void check_index(const AttentionArgs& args, const Index& index, Data data) {
-    const Named& named = index.named;
-    check_dtype(named, DType::int32);
-    check_same_device({"q", args.q, ""}, named);
-    check_sizes(named, index.ndim);
-    if (index.size >= 0 && named.tensor.shape[0] != index.size) {
-        refuse("{} has {} rows; it must have {}: {}", named.name, named.tensor.shape[0], index.size,
-               named.dims);
-    }
-    check_strides(named);
-    if (data == Data::present) check_pointer(named);
-}
-
 void check_table_stride(const Named& named) {
     const std::int64_t stride = named.tensor.strides[0];
     if (stride >= -kMost && stride <= kMost) return;
@@ -40,6 +21,54 @@ void check_lengths(const AttentionArgs& args, const char* what) {
     if (args.kv_lens.has_value() != args.kv_indptr.has_value()) return;
     refuse("{} comes with the lengths of the requests, in kv_lens or in kv_indptr, and here are {}",
            what, args.kv_lens ? "both" : "neither");
+}
+
+}  // namespace
+
+const char* key_dims(const AttentionArgs& args, KvForm form) {
+    if (form == KvForm::dense) return "[batch, kv_len, kv_heads, head_dim]";
+    if (form == KvForm::ragged) return "[total_kv, kv_heads, head_dim]";
+    return args.k.ndim == 3 ? "[slots, kv_heads, head_dim]"
+                            : "[pages, page_size, kv_heads, head_dim]";
+}
+
+int key_ndim(const AttentionArgs& args, KvForm form) {
+    if (form == KvForm::dense) return 4;
+    return form == KvForm::ragged || args.k.ndim == 3 ? 3 : 4;
+}
+
+void check_keys(const AttentionArgs& args, KvForm form, const Named& k, const Named& v,
+                std::int64_t batch) {
+    const auto& keys = args.k.shape;
+    const std::int64_t head_dim = from_end(args.q, 1);
+    for (const Named* tensor : {&k, &v}) {
+        if (args.k.ndim == 3) {
+            check_shape(*tensor, {keys[0], keys[1], head_dim});
+        } else {
+            check_shape(*tensor,
+                        {form == KvForm::dense ? batch : keys[0], keys[1], keys[2], head_dim});
+        }
+    }
+}
+
+std::int64_t batch_of(const Named& indptr) {
+    check_sizes(indptr, 1);
+    if (indptr.tensor.shape[0] == 0) {
+        refuse("{} is empty; it must have batch + 1 numbers, at least one", indptr.name);
+    }
+    return indptr.tensor.shape[0] - 1;
+}
+
+void check_index(const Named& first, const Named& named, int ndim, std::int64_t size, Data data) {
+    check_dtype(named, DType::int32);
+    check_same_device(first, named);
+    check_sizes(named, ndim);
+    if (size >= 0 && named.tensor.shape[0] != size) {
+        refuse("{} has {} rows; it must have {}: {}", named.name, named.tensor.shape[0], size,
+               named.dims);
+    }
+    check_strides(named);
+    if (data == Data::present) check_pointer(named);
 }
 
 void check_host_indptr(const AttentionArgs& args, std::int64_t batch) {
@@ -58,8 +87,6 @@ void check_host_indptr(const AttentionArgs& args, std::int64_t batch) {
         low = ends[i];
     }
 }
-
-}  // namespace
 
 void check_forms(const AttentionArgs& args, KvForm form) {
     const int forms =
@@ -100,13 +127,12 @@ void check_forms(const AttentionArgs& args, KvForm form) {
     }
 }
 
-void check_indices(const AttentionArgs& args, KvForm form, std::int64_t batch, Data data) {
+void check_indices(const Named& first, const AttentionArgs& args, KvForm form, std::int64_t batch,
+                   Data data) {
     const auto check = [&](const std::optional<Tensor>& tensor, const char* name, const char* dims,
                            int ndim, std::int64_t size) {
-        if (tensor) check_index(args, {{name, *tensor, dims}, ndim, size}, data);
+        if (tensor) check_index(first, {name, *tensor, dims}, ndim, size, data);
     };
-    check(args.qo_indptr, "qo_indptr", "[batch + 1]", 1, batch + 1);
-    check_host_indptr(args, batch);
     check(args.kv_lens, "kv_lens", "[batch]", 1, batch);
     check(args.kv_indptr, "kv_indptr", "[batch + 1]", 1, batch + 1);
     check(args.req_to_token, "req_to_token", "[requests, max_len]", 2, -1);

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "api/check.hpp"
+#include "api/check_rotary_tensors.hpp"
 #include "api/refuse.hpp"
 
 namespace jitney::checks {
@@ -10,8 +11,19 @@ constexpr const char* kDims = "[batch, length, heads, head_dim]";
 constexpr const char* kTableDims = "[positions, rotary_dim / 2]";
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
 
-// A tensor to rotate and where the result goes.
-void check_pair(const Named& q, const Named& x, const Named& out, Data data) {
+bool is_same_view(const Tensor& a, const Tensor& b) noexcept {
+    return a.data == b.data && a.strides == b.strides;
+}
+
+bool is_aligned_call(const RotaryArgs& args) noexcept {
+    return is_aligned(args.q) && is_aligned(args.q_out) &&
+           (!args.k || (is_aligned(*args.k) && is_aligned(*args.k_out))) && is_aligned(args.cos) &&
+           is_aligned(args.sin);
+}
+
+}  // namespace
+
+void check_rotated(const Named& q, const Named& x, const Named& out, Data data) {
     for (const Named* tensor : {&x, &out}) {
         check_same_dtype(q, *tensor);
         check_same_device(q, *tensor);
@@ -80,18 +92,6 @@ void check_positions(const Named& q, const Named& positions, Data data) {
     if (data == Data::present) check_pointer(positions);
 }
 
-bool is_same_view(const Tensor& a, const Tensor& b) noexcept {
-    return a.data == b.data && a.strides == b.strides;
-}
-
-bool is_aligned_call(const RotaryArgs& args) noexcept {
-    return is_aligned(args.q) && is_aligned(args.q_out) &&
-           (!args.k || (is_aligned(*args.k) && is_aligned(*args.k_out))) && is_aligned(args.cos) &&
-           is_aligned(args.sin);
-}
-
-}  // namespace
-
 bool is_in_place(const RotaryArgs& args) noexcept {
     return is_same_view(args.q, args.q_out) && (!args.k || is_same_view(*args.k, *args.k_out));
 }
@@ -100,7 +100,7 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
     const Named q{"q", args.q, kDims};
     const Named q_out{"q_out", args.q_out, kDims};
     check_floating(q);
-    check_pair(q, q, q_out, data);
+    check_rotated(q, q, q_out, data);
     check_style(args.style);
     if (args.k.has_value() != args.k_out.has_value()) {
         refuse("{} was given without {}; give both or neither", args.k ? "k" : "k_out",
@@ -111,7 +111,7 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
     if (args.k) {
         const Named k{"k", *args.k, kDims};
         const Named k_out{"k_out", *args.k_out, kDims};
-        check_pair(q, k, k_out, data);
+        check_rotated(q, k, k_out, data);
         check_apart(k_out, q_out);
         check_apart(k_out, q);
         check_apart(q_out, k);

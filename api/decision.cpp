@@ -60,6 +60,8 @@ Operation operation_of(KernelId kernel) {
             return Operation::rotary;
         case KernelId::attn_merge_states:
             return Operation::merge_states;
+        case KernelId::append_kv:
+            return Operation::append_kv;
         default:
             return Operation::attention;
     }

@@ -10,7 +10,7 @@
 
 namespace jitney {
 
-enum class Operation { attention, rotary, merge_states, fp8_quantize, fp8_gemm };
+enum class Operation { attention, rotary, merge_states, append_kv, fp8_quantize, fp8_gemm };
 
 struct Decision {
     Backend backend = Backend::jit;

@@ -5,6 +5,7 @@
 #include "api/explained_choice.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/own_workspace.hpp"
+#include "jitney/append_kv.hpp"
 #include "jitney/error.hpp"
 #include "jitney/merge_states.hpp"
 #include "runtime/driver.hpp"
@@ -87,6 +88,11 @@ Explanation explain(const RotaryArgs& args, std::string_view arch) {
 Explanation explain(const MergeStatesArgs& args, std::string_view arch) {
     return explain_one(args, args.out.device, arch, policy::rank_merge_states,
                        policy::choose_merge_states);
+}
+
+Explanation explain(const AppendKvArgs& args, std::string_view arch) {
+    return explain_one(args, args.new_k.device, arch, policy::rank_append_kv,
+                       policy::choose_append_kv);
 }
 
 }  // namespace jitney

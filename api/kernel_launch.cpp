@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "jitney/error.hpp"
+#include "kernel_sources/attention/append_kv.h"
 #include "policy/attention.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/runtime.hpp"
@@ -17,6 +18,8 @@ int shared_bytes_of(const policy::Spec& spec) {
         case policy::KernelId::rotary_emb:
         case policy::KernelId::attn_merge_states:
             return 0;
+        case policy::KernelId::append_kv:
+            return append_shared_bytes(kAppendThreads);
         default:
             return policy::attention_shared_bytes(spec);
     }

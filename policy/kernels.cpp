@@ -11,6 +11,7 @@ constexpr std::array<std::string_view, 5> kFormats = {"fp32", "fp16", "bf16", "e
 constexpr std::array<std::string_view, 2> kKvSources = {"dense", "paged"};
 constexpr std::array<std::string_view, 2> kQuerySchedules = {"dense", "packed"};
 constexpr std::array<std::string_view, 2> kRotaryStyles = {"interleaved", "half_split"};
+constexpr std::array<std::string_view, 3> kAppendRotary = {"none", "interleaved", "half_split"};
 
 constexpr std::uint32_t k16Bit = 1u << kFp16 | 1u << kBf16;
 constexpr std::uint32_t kFloating = 1u << kFp32 | k16Bit;
@@ -90,6 +91,11 @@ constexpr std::array kMergeStates = {
 constexpr ConstantInfo kPairs = {
     .name = "pairs", .kind = ConstantKind::integer, .range = {1, 8, 1, true}};
 constexpr std::array kRotary = {format(kFloating), kStyle, kPairs};
+constexpr ConstantInfo kRotaryOption = {.name = "rotary",
+                                        .kind = ConstantKind::name,
+                                        .names = kAppendRotary,
+                                        .omitted_when_zero = true};
+constexpr std::array kAppendKv = {format(kFloating), kPairs, kQueries, kKv, kRotaryOption};
 
 constexpr std::array kKernels = {
     KernelInfo{KernelId::attn_decode_scalar, "attn_decode_scalar", "attention/decode_scalar.cuh",
@@ -104,6 +110,7 @@ constexpr std::array kKernels = {
                true},
     KernelInfo{KernelId::attn_merge_states, "attn_merge_states", "attention/merge_states.cuh",
                kMergeStates, 75},
+    KernelInfo{KernelId::append_kv, "append_kv", "attention/append_kv.cuh", kAppendKv, 75},
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},
 };
 

@@ -18,6 +18,7 @@ enum class KernelId : std::uint8_t {
     attn_prefill_mma,
     attn_work_map,
     attn_merge_states,
+    append_kv,
     rotary_emb,
 };
 

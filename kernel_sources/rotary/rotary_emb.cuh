@@ -1,130 +1,35 @@
-// rotary_emb: rotates pairs of elements of q and k by the angle of their position (RoFormer, Su et
-// al. 2021, arXiv:2104.09864), both tensors in one launch, in place or not.
+// rotary_emb: rotary position embedding of q and k, both tensors in one launch, in place or not.
 #pragma once
 
-#include "common/element.cuh"
-#include "common/numeric.cuh"
-#include "common/vector.cuh"
-#include "rotary/params.h"
+#include "rotary/rotate.cuh"
 
 namespace jitney {
 
 template <class C>
-struct RotaryEmb {
-    using T = Element<C::format>;
-    static constexpr int kPairs = C::pairs;
-
-    const RotaryParams& params;
-
-    JITNEY_DEVICE long long position_of(long long batch, long long row) const {
-        if (params.positions == nullptr) return row;
-        const long long index = batch * params.positions_batch + row * params.positions_row;
-        return params.positions_are_64_bit != 0
-                   ? static_cast<const long long*>(params.positions)[index]
-                   : static_cast<const int*>(params.positions)[index];
-    }
-
-    // Elements of x: at once where the launch moves several pairs at a time, and one by one where
-    // it moves single pairs, because then nothing is known of their alignment.
-    template <int count>
-    JITNEY_DEVICE static Vector<T, count> load(const T* from) {
-        if constexpr (kPairs > 1) return load_vector<count>(from);
-        Vector<T, count> elements;
-#pragma unroll
-        for (int i = 0; i < count; ++i)
-            elements.items[i] = from[i];
-        return elements;
-    }
-
-    template <int count>
-    JITNEY_DEVICE static void store(T* to, const Vector<T, count>& elements) {
-        if constexpr (kPairs > 1) {
-            store_vector(to, elements);
-        } else {
-#pragma unroll
-            for (int i = 0; i < count; ++i)
-                to[i] = elements.items[i];
-        }
-    }
-
-    // Rotates pairs [pair, pair + kPairs) of one head.
-    JITNEY_DEVICE void rotate(const T* x, T* out, long long position, int pair) const {
-        Vector<float, kPairs> cos;
-        Vector<float, kPairs> sin;
-        if (position >= 0 && position < params.table_rows) {
-            const long long at = position * params.table_stride + pair;
-            cos = load_vector<kPairs>(params.cos + at);
-            sin = load_vector<kPairs>(params.sin + at);
-        } else {
-            // A position that the table lacks shows as NaN; nothing is read outside the table.
-            for (int i = 0; i < kPairs; ++i)
-                cos.items[i] = sin.items[i] = __int_as_float(0x7fffffff);
-        }
-        if constexpr (C::style == kInterleaved) {
-            const auto from = load<2 * kPairs>(x + 2 * pair);
-            Vector<T, 2 * kPairs> to;
-#pragma unroll
-            for (int i = 0; i < kPairs; ++i) {
-                turn(from.items[2 * i], from.items[2 * i + 1], cos.items[i], sin.items[i],
-                     to.items[2 * i], to.items[2 * i + 1]);
-            }
-            store(out + 2 * pair, to);
-        } else {
-            const int half = params.rotary_dim / 2;
-            const auto first = load<kPairs>(x + pair);
-            const auto second = load<kPairs>(x + half + pair);
-            Vector<T, kPairs> to_first;
-            Vector<T, kPairs> to_second;
-#pragma unroll
-            for (int i = 0; i < kPairs; ++i) {
-                turn(first.items[i], second.items[i], cos.items[i], sin.items[i], to_first.items[i],
-                     to_second.items[i]);
-            }
-            store(out + pair, to_first);
-            store(out + half + pair, to_second);
-        }
-    }
-
-    JITNEY_DEVICE static void turn(T a, T b, float cos, float sin, T& to_a, T& to_b) {
-        to_a = T::from(a.value() * cos - b.value() * sin);
-        to_b = T::from(a.value() * sin + b.value() * cos);
-    }
-
-    JITNEY_DEVICE void run() const {
-        const int items_a_head = params.items / (params.tensors[0].heads + params.tensors[1].heads);
-        const int rotated = params.rotary_dim / 2 / kPairs;
-        const int work = params.items * params.tokens_a_block;
-        for (int i = static_cast<int>(threadIdx.x); i < work; i += kRotaryThreads) {
-            const int block_token = i / params.items;
-            const long long token =
-                static_cast<long long>(blockIdx.x) * params.tokens_a_block + block_token;
-            if (token >= params.tokens) return;
-            const long long batch = token / params.length;
-            const long long row = token - batch * params.length;
-            int head = (i - block_token * params.items) / items_a_head;
-            const int item = (i - block_token * params.items) - head * items_a_head;
-            const bool second = head >= params.tensors[0].heads;
-            const RotaryTensor& tensor = params.tensors[second ? 1 : 0];
-            if (second) head -= params.tensors[0].heads;
-            const T* x = static_cast<const T*>(tensor.x) + batch * tensor.x_batch +
-                         row * tensor.x_row + head * tensor.x_head;
-            T* out = static_cast<T*>(tensor.out) + batch * tensor.out_batch + row * tensor.out_row +
-                     head * tensor.out_head;
-            if (item < rotated) {
-                rotate(x, out, position_of(batch, row), item * kPairs);
-            } else {
-                constexpr int width = rotary_copy_width(kPairs);
-                const int dim = params.rotary_dim + (item - rotated) * width;
-                store(out + dim, load<width>(x + dim));
-            }
-        }
-    }
-};
-
-template <class C>
 __global__ void __launch_bounds__(kRotaryThreads)
     rotary_emb(const __grid_constant__ RotaryParams params) {
-    RotaryEmb<C>{params}.run();
+    using T = Element<C::format>;
+    const Rotation<C> rotation{params};
+    const int items_a_head = params.items / (params.tensors[0].heads + params.tensors[1].heads);
+    const int work = params.items * params.tokens_a_block;
+    for (int i = static_cast<int>(threadIdx.x); i < work; i += kRotaryThreads) {
+        const int block_token = i / params.items;
+        const long long token =
+            static_cast<long long>(blockIdx.x) * params.tokens_a_block + block_token;
+        if (token >= params.tokens) return;
+        const long long batch = token / params.length;
+        const long long row = token - batch * params.length;
+        int head = (i - block_token * params.items) / items_a_head;
+        const int item = (i - block_token * params.items) - head * items_a_head;
+        const bool second = head >= params.tensors[0].heads;
+        const RotaryTensor& tensor = params.tensors[second ? 1 : 0];
+        if (second) head -= params.tensors[0].heads;
+        const T* x = static_cast<const T*>(tensor.x) + batch * tensor.x_batch + row * tensor.x_row +
+                     head * tensor.x_head;
+        T* out = static_cast<T*>(tensor.out) + batch * tensor.out_batch + row * tensor.out_row +
+                 head * tensor.out_head;
+        rotation.piece(x, out, item, [&] { return rotation.position_of(batch, row, row); });
+    }
 }
 
 }  // namespace jitney

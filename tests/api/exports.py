@@ -20,6 +20,7 @@ EXPECTED = [
     "jitney::attention(",
     "jitney::rotary_emb(",
     "jitney::merge_states(",
+    "jitney::append_kv(",
     "jitney::ops::attn_prefill(",
     "jitney::ops::attn_decode(",
     "jitney::ops::rotary_emb(",

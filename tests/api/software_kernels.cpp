@@ -8,11 +8,13 @@
 #include <tuple>
 #include <vector>
 
+#include "kernel_sources/attention/append_kv.h"
 #include "kernel_sources/attention/merge_states.h"
 #include "kernel_sources/attention/params.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/rotary/params.h"
+#include "reference/append_kv.hpp"
 #include "reference/attention.hpp"
 #include "reference/merge_states.hpp"
 #include "reference/rotary.hpp"
@@ -248,6 +250,59 @@ void run_rotary(std::string_view image, const RotaryParams& p) {
     reference::rotary(call);
 }
 
+// The cache's fields mean what attention's do.
+void run_append_kv(std::string_view image, const AppendKvParams& p) {
+    const auto dtype = static_cast<DType>(constant(image, "format"));
+    const bool packed = constant(image, "queries") == kPackedQueries;
+    const int rotary = constant(image, "rotary");
+    const AttentionParams& c = p.cache;
+    if (packed != (c.qo_indptr != nullptr)) throw std::logic_error("a kernel for other rows");
+    reference::Attention cached;
+    set_keys(image, c, dtype, p.head_dim, cached);
+    const auto rows = [&](const void* data, const AttentionStrides& s, int heads) {
+        if (!packed) return heads_of(data, dtype, c.batch, c.q_len, heads, p.head_dim, s);
+        return tensor_of(data, dtype, {p.tokens, heads, p.head_dim}, {s.row, s.head, 1});
+    };
+    reference::AppendKv call;
+    call.new_k = rows(c.new_k, c.new_k_strides, c.kv_heads);
+    call.new_v = rows(c.new_v, c.new_v_strides, c.kv_heads);
+    if (packed) call.new_indptr = ints_of(c.qo_indptr, c.batch + 1);
+    call.k = cached.k;
+    call.v = cached.v;
+    call.kv_lens = cached.kv_lens;
+    call.kv_indptr = cached.kv_indptr;
+    call.req_to_token = cached.req_to_token;
+    call.req_pool_indices = cached.req_pool_indices;
+    call.block_table = cached.block_table;
+    call.kv_page_indptr = cached.kv_page_indptr;
+    call.kv_page_indices = cached.kv_page_indices;
+    call.last_page_len = cached.last_page_len;
+    if (rotary != 0) {
+        const RotaryParams& r = p.rotary;
+        const auto table = [&r](const float* data) {
+            return tensor_of(data, DType::fp32, {r.table_rows, r.rotary_dim / 2},
+                             {r.table_stride, 1});
+        };
+        call.cos = table(r.cos);
+        call.sin = table(r.sin);
+        call.style =
+            rotary == 2 ? reference::RotaryStyle::half_split : reference::RotaryStyle::interleaved;
+        const DType positions = r.positions_are_64_bit != 0 ? DType::int64 : DType::int32;
+        if (r.positions != nullptr && packed) {
+            call.positions = tensor_of(r.positions, positions, {p.tokens}, {r.positions_row});
+        } else if (r.positions != nullptr) {
+            call.positions = tensor_of(r.positions, positions, {c.batch, c.q_len},
+                                       {r.positions_batch, r.positions_row});
+        }
+        const RotaryTensor& q = r.tensors[0];
+        if (q.heads != 0) {
+            call.q = rows(q.x, {q.x_batch, q.x_row, q.x_head}, q.heads);
+            call.q_out = rows(q.out, {q.out_batch, q.out_row, q.out_head}, q.heads);
+        }
+    }
+    reference::append_kv(call);
+}
+
 void run_merge_states(std::string_view image, const MergeStatesParams& p) {
     const auto dtype = static_cast<DType>(constant(image, "format"));
     const int head_dim = constant(image, "head_dim");
@@ -281,6 +336,8 @@ void run_software_kernel(const char* image, void** parameters) {
     const std::string_view text = image;
     if (text.find("\"attention/work_map") != std::string_view::npos) {
         run_work_map(*static_cast<const WorkMapParams*>(parameters[0]));
+    } else if (text.find("\"attention/append_kv") != std::string_view::npos) {
+        run_append_kv(text, *static_cast<const AppendKvParams*>(parameters[0]));
     } else if (text.find("\"attention/merge_states") != std::string_view::npos) {
         run_merge_states(text, *static_cast<const MergeStatesParams*>(parameters[0]));
     } else if (text.find("\"rotary/") != std::string_view::npos) {

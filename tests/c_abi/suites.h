@@ -2,6 +2,7 @@
 #ifndef TESTS_C_ABI_SUITES_H
 #define TESTS_C_ABI_SUITES_H
 
+void append_kv_tests(void);
 void attention_tests(void);
 void error_tests(void);
 void explain_tests(void);

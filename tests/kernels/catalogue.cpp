@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel_sources/common/constants.h"
+#include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
@@ -11,6 +12,7 @@
 namespace jitney::tests {
 namespace {
 
+using policy::AppendKvProblem;
 using policy::AttentionProblem;
 using policy::MergeStatesProblem;
 using policy::RotaryProblem;
@@ -109,6 +111,28 @@ std::vector<RotaryProblem> rotary_shapes() {
     return shapes;
 }
 
+// A server's appends: ragged and of one length, rotated in either style or not, to pages or not.
+std::vector<AppendKvProblem> append_kv_shapes() {
+    using policy::AppendRotary;
+    std::vector<AppendKvProblem> shapes;
+    for (const AppendRotary rotary :
+         {AppendRotary::none, AppendRotary::interleaved, AppendRotary::half_split}) {
+        for (const bool packed : {true, false}) {
+            AppendKvProblem shape;
+            shape.format = packed ? kBf16 : kFp32;
+            shape.kv_heads = 8;
+            shape.head_dim = 128;
+            shape.packed = packed;
+            shape.paged = packed;
+            shape.rotary = rotary;
+            shape.rotary_dim = rotary == AppendRotary::none ? 0 : 128;
+            shape.q_heads = rotary == AppendRotary::none ? 0 : 32;
+            shapes.push_back(shape);
+        }
+    }
+    return shapes;
+}
+
 std::vector<MergeStatesProblem> merge_states_shapes() {
     std::vector<MergeStatesProblem> shapes;
     for (const auto& [format, head_dim] : {std::pair{kBf16, 128}, std::pair{kFp16, 64},
@@ -135,6 +159,8 @@ std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
         add(policy::attention_catalogue(shape, facts));
     for (const RotaryProblem& shape : rotary_shapes())
         add(policy::rotary_catalogue(shape, facts));
+    for (const AppendKvProblem& shape : append_kv_shapes())
+        add(policy::append_kv_catalogue(shape, facts));
     for (const MergeStatesProblem& shape : merge_states_shapes())
         add(policy::merge_states_catalogue(shape, facts));
     std::stable_sort(specs.begin(), specs.end(), [](const auto& a, const auto& b) {

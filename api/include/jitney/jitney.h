@@ -205,6 +205,34 @@ typedef struct jitney_merge_states_args {
 /* A part whose LSE is -inf has no influence; rows of such parts alone give 0 and LSE -inf. */
 jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream);
 
+/* Appending new keys and values to a cache. The fields are those of jitney::AppendKvArgs; what says
+   where keys are is that of jitney_attention_args. */
+typedef struct jitney_append_kv_args {
+    size_t size;           /* sizeof(jitney_append_kv_args) */
+    const DLTensor* new_k; /* [batch, new_len, kv_heads, head_dim], ragged: [total_new, ...]: the */
+    const DLTensor* new_v; /* last keys and values of each request, which its length counts */
+    const DLTensor* new_indptr; /* ragged: [batch + 1] */
+    const DLTensor* k;
+    const DLTensor* v;
+    const DLTensor* kv_lens;
+    const DLTensor* kv_indptr;
+    const DLTensor* req_to_token;
+    const DLTensor* req_pool_indices;
+    const DLTensor* block_table;
+    const DLTensor* kv_page_indptr;
+    const DLTensor* kv_page_indices;
+    const DLTensor* last_page_len;
+    const DLTensor* cos;       /* with sin: the keys are rotated as they are written */
+    const DLTensor* sin;       /* fp32 [positions, rotary_dim / 2] */
+    const DLTensor* positions; /* int32 or int64; NULL: the place of each key in its request */
+    const DLTensor* q;         /* rotated in the same launch; q_out may be q */
+    const DLTensor* q_out;
+    int32_t style;    /* a jitney_rotary_style */
+    int32_t reserved; /* 0 */
+} jitney_append_kv_args;
+
+jitney_status jitney_append_kv(const jitney_append_kv_args* args, jitney_stream stream);
+
 /* Which kernel a call would run, and why not the others, as the JSON that `jitney explain --json`
    prints. Pointers of the tensors' data may be NULL. `arch` ("sm_90a") may be NULL: then it is the
    GPU that the tensors name. *json is NULL where the call fails. */
@@ -212,6 +240,8 @@ jitney_status jitney_explain_attention(const jitney_attention_args* args, const 
                                        const char** json);
 jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* arch,
                                     const char** json);
+jitney_status jitney_explain_append_kv(const jitney_append_kv_args* args, const char* arch,
+                                       const char** json);
 jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, const char* arch,
                                           const char** json);
 

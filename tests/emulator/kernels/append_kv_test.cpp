@@ -1,0 +1,107 @@
+// Every specialization of append_kv in covered.txt, on random caches and new rows.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/append_kv_params.hpp"
+#include "api/check.hpp"
+#include "kernel_sources/common/constants.h"
+#include "tests/emulator/kernels/emulated_tensor.hpp"
+#include "tests/emulator/kernels/launch_choice.hpp"
+#include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/seed.hpp"
+#include "tests/support/append_problem.hpp"
+#include "tests/support/rotary_problem.hpp"
+
+namespace jitney::emulator {
+namespace {
+
+using tests::AppendProblem;
+using tests::AppendShape;
+using tests::KeyForm;
+
+std::map<std::string, EmulatedTensor> upload(const AppendProblem& problem, std::int64_t shift) {
+    std::map<std::string, EmulatedTensor> tensors;
+    for (const auto& [name, tensor] : problem.tensors) {
+        const bool written = name == "k" || name == "v" || name == "q_out" ||
+                             (name == "q" && problem.shape.q_in_place);
+        const bool rows =
+            tensor.dtype() == problem.shape.cache.dtype && name != "cos" && name != "sin";
+        tensors.try_emplace(name, tensor,
+                            written ? EmulatedTensor::Use::output : EmulatedTensor::Use::input,
+                            rows ? shift : 0);
+    }
+    return tensors;
+}
+
+bool run_append(const policy::Spec& spec, const AppendShape& shape, std::int64_t shift,
+                tests::Random& random) {
+    INFO(policy::text_of(spec), ": ", shape.text(), ", shifted by ", shift, ", ", random.text());
+    AppendProblem problem(shape, random);
+    const auto tensors = upload(problem, shift);
+    tests::Views views;
+    for (const auto& [name, tensor] : tensors)
+        views.emplace(name, tensor.view());
+    const auto args = tests::append_call<AppendKvArgs>(
+        shape, views, shape.style.value_or(RotaryStyle::interleaved));
+    const policy::AppendKvProblem seen = checks::check(args);
+    if (checks::has_no_rows(seen)) return false;
+    const policy::AppendKvChoice choice =
+        policy::choose_append_kv(seen, policy::typical_facts(spec.arch()));
+    if (!(choice.spec == spec)) return false;
+    AppendKvParams params = make_params(args, seen, choice);
+    launch_choice(choice.spec, choice.geometry, &params, random);
+    problem.run_reference();
+    for (const char* name : {"k", "v", "q", "q_out"}) {
+        if (problem.tensors.find(name) == problem.tensors.end()) continue;
+        tests::HostTensor after = tensors.at(name).download();
+        const bool rotated = shape.style && name[0] != 'v';
+        CHECK_MESSAGE(tests::is_same_cache(after, problem.at(name),
+                                           rotated ? tests::rotary_tolerance(shape.cache.dtype)
+                                                   : tests::Tolerance{}),
+                      name, " is not what the reference makes of it");
+    }
+    return true;
+}
+
+AppendShape random_shape(const policy::Spec& spec, tests::Random& random) {
+    const auto value = [&spec](const char* name) { return policy::value_of(spec, name); };
+    const std::vector<KeyForm> forms =
+        value("kv") == kPagedKv
+            ? std::vector{KeyForm::token_table, KeyForm::block_table, KeyForm::page_list}
+            : std::vector{KeyForm::dense, KeyForm::padded, KeyForm::ragged};
+    const bool rotated = value("rotary") != 0;
+    const bool vectors = value("pairs") > 1;
+    AppendShape shape =
+        tests::random_append_shape(random, value("queries") == kPackedQueries, forms, rotated);
+    shape.cache.dtype = static_cast<DType>(value("format"));
+    shape.cache.head_dim = vectors ? 32 * random.integer(1, 3) : random.integer(1, 40);
+    if (!rotated) return shape;
+    if (shape.cache.head_dim < 2) shape.cache.head_dim = 2;
+    shape.style = value("rotary") == 2 ? RotaryStyle::half_split : RotaryStyle::interleaved;
+    const std::int64_t step = vectors ? 16 : 2;
+    shape.rotary_dim = step * random.integer(1, shape.cache.head_dim / step);
+    return shape;
+}
+
+}  // namespace
+
+TEST_CASE("append_kv") {
+    tests::Random random(run_seed());
+    for (const Covered& covered : covered_lines(policy::KernelId::append_kv)) {
+        const int wanted = problems_a_line(30);
+        int ran = 0;
+        for (int tries = 0; ran < wanted && tries < 30 * wanted; ++tries) {
+            const AppendShape shape = random_shape(covered.spec, random);
+            const bool vectors = policy::value_of(covered.spec, "pairs") > 1;
+            const std::int64_t shift = !vectors && random.chance(0.5) ? 1 : 0;
+            ran += run_append(covered.spec, shape, shift, random) ? 1 : 0;
+        }
+        CHECK_MESSAGE(ran == wanted, policy::text_of(covered.spec),
+                      ": random problems hardly ever ask for this specialization");
+    }
+}
+
+}  // namespace jitney::emulator

@@ -1,0 +1,82 @@
+// New keys and values to append to a cache, with the tensors to run it on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jitney/rotary.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/serving_problem.hpp"
+
+namespace jitney::tests {
+
+struct AppendShape {
+    ServingShape cache;                // q_lens: how many new keys each request has
+    std::optional<RotaryStyle> style;  // none: no rotation
+    std::int64_t rotary_dim = 0;
+    std::int64_t q_heads = 0;  // 0: no q
+    bool q_in_place = false;
+    int positions = 0;              // 0: left out; bits of each: 32 or 64
+    bool shared_positions = false;  // [new_len], where requests have one length
+
+    std::string text() const;
+};
+
+// The tensors by the names of the call's fields. The cache holds numbers in the places that are
+// written, too, and poison where no request has a key; q_out is poisoned.
+class AppendProblem {
+  public:
+    AppendProblem(const AppendShape& shape, Random& random);
+
+    AppendShape shape;
+    std::map<std::string, HostTensor> tensors;
+
+    Views views();
+    HostTensor& at(const std::string& name) { return tensors.at(name); }
+    // Where q's rotation goes; only with q.
+    const char* q_out() const { return shape.q_in_place ? "q" : "q_out"; }
+
+    void run_reference();
+};
+
+// Equal bit for bit, or both numbers within the tolerance.
+bool is_same_cache(HostTensor& actual, HostTensor& expected, Tolerance tolerance);
+
+// Lengths, cache and, where K is `rotated`, q and positions; the rest is left to the caller.
+AppendShape random_append_shape(Random& random, bool packed, const std::vector<KeyForm>& forms,
+                                bool rotated);
+
+// The call, public or the reference's, with these tensors.
+template <class Args, class Style>
+Args append_call(const AppendShape& shape, const Views& views, Style style) {
+    Args args;
+    const auto find = [&views](const char* name) -> std::optional<Tensor> {
+        const auto at = views.find(name);
+        return at == views.end() ? std::nullopt : std::optional(at->second);
+    };
+    args.new_k = views.at("new_k");
+    args.new_v = views.at("new_v");
+    args.new_indptr = find("qo_indptr");
+    args.k = views.at("k");
+    args.v = views.at("v");
+    args.kv_lens = find("kv_lens");
+    args.kv_indptr = find("kv_indptr");
+    args.req_to_token = find("req_to_token");
+    args.req_pool_indices = find("req_pool_indices");
+    args.block_table = find("block_table");
+    args.kv_page_indptr = find("kv_page_indptr");
+    args.kv_page_indices = find("kv_page_indices");
+    args.last_page_len = find("last_page_len");
+    args.cos = find("cos");
+    args.sin = find("sin");
+    args.positions = find("positions");
+    args.style = style;
+    args.q = find("q");
+    args.q_out = find(shape.q_in_place ? "q" : "q_out");
+    return args;
+}
+
+}  // namespace jitney::tests
