@@ -157,41 +157,43 @@ class Dense(Cell):
 
 
 class Paged(Dense):
-    """Decode from pages, beside Jitney's own dense decode: what the ratio is against."""
+    """Decode from pages, beside Jitney's own dense decode of the same lengths: what the ratio is
+    against. Both read the lengths on the device. As the layers of a model do, all sets share the
+    lengths and the table, and each has pools of its own."""
 
     against = "dense"
 
-    def paged_call(self, q, k, v, out):
+    def pages(self):
+        """Where each page of the dense cache goes in the pool, and the fields that say so."""
         s = self.shape
         page_size = int(s.variant.split()[1])
-        pages = s.batch * s.kv_len // page_size
-        order = torch.randperm(pages, device="cuda")
-
-        def pool(dense):
-            flat = dense.reshape(pages, page_size, s.kv_heads, s.head_dim)
-            scattered = torch.empty_like(flat)
-            scattered[order] = flat
-            return scattered
-
+        order = torch.randperm(s.batch * s.kv_len // page_size, device="cuda")
         table = order.to(torch.int32).view(s.batch, s.kv_len // page_size)
-        lengths = torch.full((s.batch,), s.kv_len, device="cuda", dtype=torch.int32)
-        fields = {"kv_lens": tensor_of(lengths)}
-        k_pool, v_pool = pool(k), pool(v)
-        if page_size == 1:
-            rows = torch.arange(s.batch, device="cuda", dtype=torch.int32)
-            fields |= {"req_to_token": tensor_of(table), "req_pool_indices": tensor_of(rows)}
-            k_pool, v_pool = k_pool.squeeze(1), v_pool.squeeze(1)
-        else:
-            fields["block_table"] = tensor_of(table)
-        return self.call(q, k_pool, v_pool, out, **fields)
+        if page_size > 1:
+            return order, {"block_table": tensor_of(table)}
+        rows = torch.arange(s.batch, device="cuda", dtype=torch.int32)
+        return order, {"req_to_token": tensor_of(table), "req_pool_indices": tensor_of(rows)}
+
+    def pool(self, dense, order):
+        s = self.shape
+        flat = dense.reshape(len(order), -1, s.kv_heads, s.head_dim)
+        scattered = torch.empty_like(flat)
+        scattered[order] = flat
+        return scattered.squeeze(1) if flat.shape[1] == 1 else scattered
 
     def measure(self):
         s = self.shape
         sets = [
             self.tensors() for _ in range(shapes.sets_needed(s.kv_bytes(), self.options.sets))
         ]
-        dense = [self.call(*each) for each in sets]
-        calls = [self.paged_call(*each) for each in sets]
+        order, table = self.pages()
+        lengths = torch.full((s.batch,), s.kv_len, device="cuda", dtype=torch.int32)
+        lengths = {"kv_lens": tensor_of(lengths)}
+        dense = [self.call(*each, **lengths) for each in sets]
+        calls = [
+            self.call(q, self.pool(k, order), self.pool(v, order), out, **lengths, **table)
+            for q, k, v, out in sets
+        ]
         for contender in (dense, calls):
             self.bring_workspace(contender)
         dense, calls = ([on_stream(call) for call in each] for each in (dense, calls))

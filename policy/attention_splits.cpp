@@ -6,10 +6,12 @@ namespace jitney::policy {
 namespace {
 
 // A model of the time that a decode takes, in hundredths of a microsecond on an H200; only ratios
-// matter. A block needs at least kStep for each step of keys, whatever else runs; the memory needs
+// matter. A block needs at least kStep for each step of keys, or kPagedStep where it has to ask for
+// their pages, whatever else runs; the memory needs
 // kBytes for 64 KiB on all SMs' account, so that many blocks slow each other down; and each part
 // that is merged costs the block that merges.
 constexpr std::int64_t kStep = 100;
+constexpr std::int64_t kPagedStep = 115;
 constexpr std::int64_t kBytes = 200;
 constexpr std::int64_t kStart = 200;
 constexpr std::int64_t kMerge = 50;
@@ -21,10 +23,11 @@ struct Model {
     std::int64_t step_bytes;  // of K and V
     std::int64_t sm_count;
     std::int64_t slots;  // blocks that run at a time
+    std::int64_t step_time;
 
     std::int64_t wave(std::int64_t blocks, std::int64_t block_steps) const {
         const std::int64_t memory = blocks * block_steps * kBytes * step_bytes / 65536 / sm_count;
-        return kStart + std::max(block_steps * kStep, memory);
+        return kStart + std::max(block_steps * step_time, memory);
     }
 
     std::int64_t time(std::int64_t splits) const {
@@ -52,8 +55,12 @@ int attention_splits(const AttentionProblem& problem, const AttentionTile& tile,
     if (steps <= 1 || tiles == 0 || tiles > 2 * facts.sm_count) return 1;
     const std::int64_t bytes = problem.format == 0 ? 4 : 2;
     const Model model = {
-        tiles, steps, 2 * bytes * tile.keys_a_step * problem.head_dim, facts.sm_count,
-        static_cast<std::int64_t>(facts.sm_count) * blocks_an_sm(problem, tile, facts)};
+        tiles,
+        steps,
+        2 * bytes * tile.keys_a_step * problem.head_dim,
+        facts.sm_count,
+        static_cast<std::int64_t>(facts.sm_count) * blocks_an_sm(problem, tile, facts),
+        problem.paged ? kPagedStep : kStep};
     std::int64_t best = 1;
     std::int64_t best_time = model.time(1);
     // Half a block an SM, one, two, and the multiples of it that fill whole waves.

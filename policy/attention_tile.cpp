@@ -22,19 +22,20 @@ bool edits_logits(const AttentionProblem& p) {
 }
 
 // The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
-// needs on Hopper; it pays once there are enough tiles for every SM. Above head_dim 128 the
-// accumulators of two blocks would not fit into the registers, and where a mask is read neither. It
-// takes fewer keys where that keeps three blocks on an SM, what sm_120 has room for, or what pages
-// and slopes need, from spilling. Whether other requests fill the SMs does not count where results
-// may not depend on them.
+// needs on Hopper; it pays once there are enough tiles for every SM, or, where causality makes them
+// unequal, for each twice. Above head_dim 128 the accumulators of two blocks would not fit into the
+// registers, and where a mask is read neither. It takes fewer keys where that keeps three blocks on
+// an SM, what sm_120 has room for, or what pages and slopes need, from spilling. Whether other
+// requests fill the SMs does not count where results may not depend on them.
 Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const int dim = mma_dim(p.head_dim);
-    const bool pays = p.batch_invariant
-                          ? p.packed || rows_a_head(p) > 64
-                          : product(ceil_div(rows_a_head(p), 128), heads(p)) >= facts.sm_count;
+    const std::int64_t wide_tiles = product(ceil_div(rows_a_head(p), 128), heads(p));
+    const bool pays = p.batch_invariant ? p.packed || rows_a_head(p) > 64
+                                        : wide_tiles >= (p.causal ? 2 * facts.sm_count
+                                                                  : facts.sm_count * 15 / 16);
     const bool wide = dim <= 128 && !p.mask && pays;
     if (!wide) {
-        const int bytes = prefill_mma_shared_bytes(p.head_dim, 64, 64, p.paged, edits_logits(p));
+        const int bytes = prefill_mma_layout(p.head_dim, 64, 64, p.paged, edits_logits(p)).bytes;
         const bool fits = bytes <= facts.shared_bytes_per_block;
         return {64, fits ? 64 : 48};
     }
@@ -86,7 +87,7 @@ int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stage
                  bool edits) {
     switch (kernel) {
         case KernelId::attn_prefill_mma:
-            return prefill_mma_shared_bytes(head_dim, tile.m, tile.n, paged, edits);
+            return prefill_mma_layout(head_dim, tile.m, tile.n, paged, edits).bytes;
         case KernelId::attn_decode_mma:
             return decode_mma_shared_bytes(head_dim, tile.m, tile.n, stages);
         default:

@@ -69,12 +69,12 @@ struct DecodeMma {
             const AttentionStrides& strides = is_k ? params.new_k_strides : params.new_v_strides;
             const char* new_rows = static_cast<const char*>(is_k ? params.new_k : params.new_v) +
                                    offset_of(strides, block.request.batch, 0, block.kv_head) * 2;
-            load_tile<C::head_dim, C::tile_n, 32>(
+            load_tile_by_warp<C::head_dim, C::tile_n>(
                 stage(number), lane,
                 AppendCursor<Cached>{cached, new_rows, strides.row * 2,
                                      block.request.kv_len - params.new_len, tile_key(number / 2)});
         } else {
-            load_tile<C::head_dim, C::tile_n, 32>(stage(number), lane, cached);
+            load_tile_by_warp<C::head_dim, C::tile_n>(stage(number), lane, cached);
         }
     }
 
@@ -93,11 +93,9 @@ struct DecodeMma {
                                               is_k ? params.k_strides : params.v_strides,
                                               block.request, block.kv_head, 2);
             if constexpr (C::kv == kPagedKv) {
-                const auto page_of_row = [this](int row) {
-                    return __shfl_sync(kAllLanes, page, row % 32);
-                };
-                load_from(number, PagedCursor<decltype(page_of_row)>{params, head, page_of_row, key,
-                                                                     part.keys.end});
+                // A lane past the last key has the page 0, and the row of some slot of it.
+                load_from(number, LaneRowsCursor{paged_row(params, head, key + lane, page),
+                                                 part.keys.end - key});
             } else {
                 load_from(number, DenseCursor(head, key, part.keys.end));
             }

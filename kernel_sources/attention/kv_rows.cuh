@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention/rows.cuh"
+#include "common/warp.cuh"
 
 namespace jitney {
 
@@ -80,6 +81,19 @@ struct PagedCursor {
         return paged_row(params, head, first_key + row, page(row));
     }
     JITNEY_DEVICE bool valid() const { return first_key + row < end; }
+};
+
+// The same where one warp loads the tile: each lane works out where one row stands, and tells
+// those that copy it. Rows past the 32nd are none.
+struct LaneRowsCursor {
+    const char* mine;  // row number `lane` of the tile
+    int rows;          // that may be read
+    int row = 0;
+
+    JITNEY_DEVICE void start(int first) { row = first; }
+    JITNEY_DEVICE void advance(int rows_on) { row += rows_on; }
+    JITNEY_DEVICE const char* address() const { return address_of_lane(mine, row % kWarpSize); }
+    JITNEY_DEVICE bool valid() const { return row < rows; }
 };
 
 // The keys from first_new on come from the new rows instead of the cache.

@@ -2,6 +2,11 @@
 // cores. Four warps, each with tile_m / 4 rows of its own; K and V tiles pass through shared
 // memory, the load of one hidden behind the product with the other. Scores never leave registers.
 // The algorithm is FlashAttention-2's (Dao 2023, arXiv:2307.08691).
+//
+// Above head_dim 128 two warps share their rows, because the accumulators of more than 16 rows
+// would not fit one warp's registers, and with 16 the fragments of K and V, read for so few rows,
+// ask more of shared memory than it can give. Each side multiplies half of the keys and half of the
+// head dimension, and tells the other its weights.
 #pragma once
 
 #include "attention/kv_rows.cuh"
@@ -15,16 +20,21 @@ namespace jitney {
 template <class C>
 struct PrefillMma {
     static constexpr int kRowBytes = mma_row_bytes(C::head_dim);
-    static constexpr int kRowBlocks = C::tile_m / (16 * kAttentionWarps);
-    static constexpr int kKeyBlocks = C::tile_n / 8;
-    static constexpr int kDimSteps = mma_dim(C::head_dim) / 16;
-    static constexpr int kDimBlocks = 2 * kDimSteps;
+    static constexpr int kSides = prefill_mma_sides(C::head_dim, C::tile_n);
+    static constexpr int kRowBlocks = C::tile_m * kSides / (16 * kAttentionWarps);
     static constexpr int kWarpRows = 16 * kRowBlocks;
+    static constexpr int kSideKeys = C::tile_n / kSides;
+    static constexpr int kKeyBlocks = kSideKeys / 8;
+    static constexpr int kDimSteps = mma_dim(C::head_dim) / 16;
+    // Where an odd number is divided, both sides have the step in the middle.
+    static constexpr int kSideDimSteps = (kDimSteps + kSides - 1) / kSides;
+    static constexpr int kDimBlocks = 2 * kSideDimSteps;
     // Where three blocks fit an SM, their warps hide each other's waits, and the registers are
     // worth more to them than Q kept in registers or loaded ahead.
     static constexpr int kBlocksAnSm = C::head_dim <= 64 ? 3 : 2;
     static constexpr bool kKeepQ = kBlocksAnSm == 2 && kDimSteps * kRowBlocks <= 8;
-    static constexpr int kQBuffers = kBlocksAnSm == 2 ? 2 : 1;
+    static constexpr int kCausalBand = 2;
+    static constexpr int kQBuffers = kBlocksAnSm == 2 && kSides == 1 ? 2 : 1;
 
     using T = Element<C::format>;
     using Fragments = unsigned[kRowBlocks][4];
@@ -37,15 +47,18 @@ struct PrefillMma {
     SharedAddress k_tile;
     SharedAddress v_tile;
     int lane;
-    int warp;
+    int side;
+    int warp_row;  // the first of the warp's rows in the tile
 
     JITNEY_DEVICE explicit PrefillMma(const AttentionParams& p)
         : params(p),
           q_tile(shared_address(shared_memory())),
           k_tile(q_tile + C::tile_m * kRowBytes),
           v_tile(k_tile + C::tile_n * kRowBytes),
-          lane(static_cast<int>(threadIdx.x) % 32),
-          warp(warp_index()) {
+          lane(static_cast<int>(threadIdx.x) % 32) {
+        const int warp = warp_index();
+        side = warp % kSides;
+        warp_row = warp / kSides * kWarpRows;
         const int block = reread_block_index();
         int batch;
         if constexpr (C::queries == kPackedQueries) {
@@ -58,9 +71,14 @@ struct PrefillMma {
             const int heads = params.batch * params.kv_heads;
             int head;
             if constexpr (C::causal != 0) {
-                // The longest tiles of all heads first, so that the last wave is short.
-                tile = params.row_tiles - 1 - block / heads;
-                head = block % heads;
+                // The longest tiles of all heads first, so that the last wave is short; of each
+                // head two that read the same keys at about the same time, so that the L2 has them.
+                const int band = block / (heads * kCausalBand);
+                const int longest = params.row_tiles - 1 - band * kCausalBand;
+                const int tiles = min(kCausalBand, longest + 1);
+                const int number = block - band * heads * kCausalBand;
+                head = number / tiles;
+                tile = longest - (number - head * tiles);
             } else {
                 // The tiles of one head together, so that its K and V stay in the L2.
                 tile = block % params.row_tiles;
@@ -110,19 +128,29 @@ struct PrefillMma {
                                        mma_dim(C::head_dim) * 2);
     }
 
-    // Behind the tiles, where an option needs them: the pages of the keys of two tiles in turn,
-    // and what the logits of each row are edited by.
-    JITNEY_DEVICE static char* behind_tiles() {
-        return shared_memory() + (C::tile_m + 2 * C::tile_n) * kRowBytes;
-    }
+    // Behind the tiles lies what not every specialization needs.
+    static constexpr PrefillMmaLayout kLayout =
+        prefill_mma_layout(C::head_dim, C::tile_m, C::tile_n, C::kv == kPagedKv, kEditsLogits<C>);
+    // The pages of the keys of two tiles in turn,
     JITNEY_DEVICE static int* pages(int key) {
-        return reinterpret_cast<int*>(behind_tiles()) + key / C::tile_n % 2 * C::tile_n;
+        return reinterpret_cast<int*>(shared_memory() + kLayout.pages) +
+               key / C::tile_n % 2 * C::tile_n;
     }
+    // what the logits of each row are edited by,
     JITNEY_DEVICE static RowLogits* logits(int row) {
-        return reinterpret_cast<RowLogits*>(behind_tiles() +
-                                            (C::kv == kPagedKv ? 2 * C::tile_n * 4 : 0)) +
+        return reinterpret_cast<RowLogits*>(shared_memory() + kLayout.logits) + row;
+    }
+    // a row's weights, and a number of each side.
+    static constexpr int kWeightRowBytes = prefill_mma_weight_row_bytes(C::tile_n);
+    JITNEY_DEVICE static char* weights(int row) {
+        return shared_memory() + kLayout.weights + row * kWeightRowBytes;
+    }
+    JITNEY_DEVICE static float* number(int of_side, int row) {
+        return reinterpret_cast<float*>(shared_memory() + kLayout.numbers) + of_side * C::tile_m +
                row;
     }
+    // The first step of the head dimension that this side multiplies.
+    JITNEY_DEVICE int first_dim_step() const { return side * (kDimSteps - kSideDimSteps); }
 
     // Starts the copies of the page numbers of the tile at `key`.
     JITNEY_DEVICE void load_pages(int key, int end) const {
@@ -135,9 +163,8 @@ struct PrefillMma {
     }
 
     JITNEY_DEVICE void load_keys(SharedAddress to, const KvRows& rows,
-                                 const AttentionStrides& strides, int key) const {
+                                 const AttentionStrides& strides, int key, int end) const {
         const KvHead head = {rows.first, rows.row_bytes, strides.batch * 2};
-        const int end = tile_keys_note()->any.end;
         if constexpr (C::kv == kPagedKv) {
             const int* tile_pages = pages(key);
             // Threads beyond the last whole row of a pass ask for rows that the tile does not have.
@@ -157,9 +184,91 @@ struct PrefillMma {
     JITNEY_DEVICE void load_q(Fragments& q, int step) const {
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block) {
-            const SharedAddress rows = q_tile + (warp * kWarpRows + block * 16) * kRowBytes;
+            const SharedAddress rows = q_tile + (warp_row + block * 16) * kRowBytes;
             ldmatrix_x4(q[block], lane_address_rows(rows, kRowBytes, lane) + step * 32);
         }
+    }
+
+    // Maxima and weights of a tile, agreed upon by both sides.
+    JITNEY_DEVICE void softmax(float (&scores)[kRowBlocks][kKeyBlocks][4],
+                               float (&out)[kRowBlocks][kDimBlocks][4],
+                               SoftmaxRows (&rows)[kRowBlocks], float scale_log2) const {
+        if constexpr (kSides == 1) {
+#pragma unroll
+            for (int block = 0; block < kRowBlocks; ++block)
+                online_softmax(scores[block], out[block], rows[block], scale_log2);
+        } else {
+            float maximum[kRowBlocks][2];
+            bool rises = false;
+#pragma unroll
+            for (int block = 0; block < kRowBlocks; ++block)
+                rises |= row_maxima(scores[block], rows[block], scale_log2, maximum[block]);
+            if (__syncthreads_or(rises)) {
+                tell(maximum);
+                __syncthreads();
+#pragma unroll
+                for (int block = 0; block < kRowBlocks; ++block) {
+#pragma unroll
+                    for (int half = 0; half < 2; ++half)
+                        maximum[block][half] = fmaxf(maximum[block][half], told(block, half));
+                    rescale_rows(maximum[block], out[block], rows[block], scale_log2);
+                }
+            }
+#pragma unroll
+            for (int block = 0; block < kRowBlocks; ++block)
+                weigh_scores(scores[block], rows[block], scale_log2);
+            tell_weights(scores);
+        }
+    }
+
+    // Numbers of this side's rows for the other, and the other's. Barriers stand between.
+    JITNEY_DEVICE void tell(const float (&values)[kRowBlocks][2]) const {
+        if (lane % 4 != 0) return;
+#pragma unroll
+        for (int i = 0; i < 2 * kRowBlocks; ++i)
+            *number(side, lane_row(i / 2, i % 2)) = values[i / 2][i % 2];
+    }
+    JITNEY_DEVICE float told(int block, int half) const {
+        return *number(1 - side, lane_row(block, half));
+    }
+
+    JITNEY_DEVICE void tell_weights(const float (&scores)[kRowBlocks][kKeyBlocks][4]) const {
+#pragma unroll
+        for (int block = 0; block < kRowBlocks; ++block) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                char* to = weights(lane_row(block, half)) + (side * kSideKeys + 2 * (lane % 4)) * 2;
+#pragma unroll
+                for (int keys = 0; keys < kKeyBlocks; ++keys) {
+                    *reinterpret_cast<unsigned*>(to + keys * 16) =
+                        T::pair(scores[block][keys][2 * half], scores[block][keys][2 * half + 1]);
+                }
+            }
+        }
+    }
+
+    // Adds the values of the tile, first those of this side's keys, whose weights it has.
+    JITNEY_DEVICE void add_values(float (&out)[kRowBlocks][kDimBlocks][4],
+                                  const float (&scores)[kRowBlocks][kKeyBlocks][4],
+                                  SharedAddress v_lane) const {
+        multiply_values<C::format, C::head_dim>(out, scores, v_lane + side * kSideKeys * kRowBytes);
+        if constexpr (kSides == 2) {
+            const int first_key = (1 - side) * kSideKeys;
+            const SharedAddress p_lane = lane_address_rows(
+                shared_address(weights(warp_row)) + first_key * 2, kWeightRowBytes, lane);
+            multiply_values<C::format, C::head_dim, kSideKeys / 16>(
+                out, v_lane + first_key * kRowBytes, [p_lane](Fragments& p, int step) {
+#pragma unroll
+                    for (int block = 0; block < kRowBlocks; ++block) {
+                        ldmatrix_x4(p[block], p_lane + block * 16 * kWeightRowBytes + step * 32);
+                    }
+                });
+        }
+    }
+
+    // The lane's row in the tile.
+    JITNEY_DEVICE int lane_row(int block, int half) const {
+        return warp_row + block * 16 + half * 8 + lane / 4;
     }
 
     JITNEY_DEVICE void run() {
@@ -189,10 +298,13 @@ struct PrefillMma {
         load_tile<C::head_dim, C::tile_m, kAttentionThreads>(q_tile, static_cast<int>(threadIdx.x),
                                                              QueryCursor{*this, first_row});
         cp_async_commit();
-        if constexpr (C::kv == kPagedKv) cp_async_wait<1>();
-        __syncthreads();  // the notes (and the pages) are there
+        if constexpr (C::kv == kPagedKv) {
+            cp_async_wait<1>();
+            __syncthreads();  // the pages are there
+        }
         if (first_key < seen.any.end) {
-            load_keys(k_tile, *k_rows(), params.k_strides, first_key);
+            load_keys(k_tile, {k_head.first, k_head.row_bytes}, params.k_strides, first_key,
+                      seen.any.end);
         }
 
         float out[kRowBlocks][kDimBlocks][4] = {};
@@ -200,8 +312,10 @@ struct PrefillMma {
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block)
             rows[block] = empty_rows();
-        const SharedAddress k_lane = lane_address_columns(k_tile, kRowBytes, lane);
-        const SharedAddress v_lane = lane_address_rows(v_tile, kRowBytes, lane);
+        const SharedAddress k_lane =
+            lane_address_columns(k_tile + side * kSideKeys * kRowBytes, kRowBytes, lane);
+        const SharedAddress v_lane =
+            lane_address_rows(v_tile + first_dim_step() * 32, kRowBytes, lane);
         Fragments kept_q[kKeepQ ? kDimSteps : 1];
 
         int key = first_key;
@@ -211,7 +325,7 @@ struct PrefillMma {
         while (more) {
             cp_async_wait<0>();
             __syncthreads();  // K is here; nobody reads the V before it any more
-            load_keys(v_tile, *v_rows(), params.v_strides, key);
+            load_keys(v_tile, *v_rows(), params.v_strides, key, tile_keys_note()->any.end);
             if constexpr (C::kv == kPagedKv) {
                 load_pages(key + C::tile_n, tile_keys_note()->any.end);
                 cp_async_commit();
@@ -236,82 +350,95 @@ struct PrefillMma {
                         load_q(q, step);
                     }
                 });
-            const int lane_row = warp * kWarpRows + lane / 4;
-            const int lane_key = key + 2 * (lane % 4);
+            const int lane_key = key + side * kSideKeys + 2 * (lane % 4);
             if constexpr (kEditsLogits<C>) {
 #pragma unroll
                 for (int block = 0; block < kRowBlocks; ++block) {
-                    const int row = lane_row + block * 16;
-                    edit_logits<C>(params, scores[block], {*logits(row), *logits(row + 8)},
+                    edit_logits<C>(params, scores[block],
+                                   {*logits(lane_row(block, 0)), *logits(lane_row(block, 1))},
                                    lane_key);
                 }
             }
             if (needs_mask<C>(tile_keys_note()->every, key, C::tile_n)) {
 #pragma unroll
                 for (int block = 0; block < kRowBlocks; ++block) {
-                    const int row = lane_row + block * 16;
-                    mask_scores<C>(scores[block], {*limits(row), *limits(row + 8)}, lane_key);
+                    mask_scores<C>(scores[block],
+                                   {*limits(lane_row(block, 0)), *limits(lane_row(block, 1))},
+                                   lane_key);
                 }
             }
-#pragma unroll
-            for (int block = 0; block < kRowBlocks; ++block) {
-                online_softmax(scores[block], out[block], rows[block], scale_log2);
-            }
+            softmax(scores, out, rows, scale_log2);
 
             cp_async_wait<0>();
-            __syncthreads();  // V is here; nobody reads this K any more
+            __syncthreads();  // V is here, and the weights; nobody reads this K any more
             key += C::tile_n;
             more = key < tile_keys_note()->any.end;
-            if (more) load_keys(k_tile, *k_rows(), params.k_strides, key);
-            multiply_values<C::format, C::head_dim>(out, scores, v_lane);
+            if (more) {
+                load_keys(k_tile, *k_rows(), params.k_strides, key, tile_keys_note()->any.end);
+            }
+            add_values(out, scores, v_lane);
         }
+        if constexpr (kSides == 2) tell_sums(rows);
         cp_async_wait<0>();
         __syncthreads();  // Q has landed even where no key was seen; its memory is free now
         PrefillMma(params).write(out, rows);
     }
 
-    // Normalises, and writes the output through shared memory, 16 bytes a store. Each warp's rows
-    // lie where its own rows of Q lay.
+    JITNEY_DEVICE void tell_sums(const SoftmaxRows (&rows)[kRowBlocks]) const {
+        float sums[kRowBlocks][2];
+#pragma unroll
+        for (int i = 0; i < 2 * kRowBlocks; ++i)
+            sums[i / 2][i % 2] = warp_sum<4>(rows[i / 2].sum[i % 2]);
+        tell(sums);
+    }
+
+    // Normalises, and writes the output through shared memory, 16 bytes a store. The rows lie where
+    // the warp's own rows of Q lay.
     JITNEY_DEVICE void write(const float (&out)[kRowBlocks][kDimBlocks][4],
                              const SoftmaxRows (&rows)[kRowBlocks]) const {
         const int first_row = tile * C::tile_m;
-        char* staged = shared_memory() + warp * kWarpRows * kRowBytes;
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int row = block * 16 + half * 8 + lane / 4;
-                const PackedRow packed =
-                    packed_row(params, request, kv_head, first_row + warp * kWarpRows + row);
+                const int row = lane_row(block, half);
+                const PackedRow packed = packed_row(params, request, kv_head, first_row + row);
                 const float maximum =
                     log2_shift(rows[block].maximum[half], logit_scale_log2<C>(params));
-                const float sum = warp_sum<4>(rows[block].sum[half]);
+                float sum = warp_sum<4>(rows[block].sum[half]);
+                if constexpr (kSides == 2) sum += told(block, half);
                 const RowEnd end =
                     row_end<C>(params, packed.head, maximum, packed.valid ? sum : 0.0f);
-                char* to = staged + row * kRowBytes + (lane % 4) * 4;
+                char* to = shared_memory() + row * kRowBytes + first_dim_step() * 32 + lane % 4 * 4;
 #pragma unroll
                 for (int dim = 0; dim < kDimBlocks; ++dim) {
+                    // The step in the middle, where both sides have it, is the first one's.
+                    if (kSides == 2 && kDimSteps % 2 != 0 && dim < 2 && side == 1) continue;
                     *reinterpret_cast<unsigned*>(to + dim * 16) =
                         T::pair(out[block][dim][2 * half] * end.norm,
                                 out[block][dim][2 * half + 1] * end.norm);
                 }
-                if (params.lse != nullptr && packed.valid && lane % 4 == 0) {
+                if (params.lse != nullptr && packed.valid && lane % 4 == 0 && side == 0) {
                     params.lse[query_offset_of(params.lse_strides, request, packed)] = end.lse;
                 }
             }
         }
-        __syncwarp();
+        if constexpr (kSides == 1) {
+            __syncwarp();
+        } else {
+            __syncthreads();
+        }
         constexpr int chunks = C::head_dim / 8;
-        for (int i = lane; i < kWarpRows * chunks; i += 32) {
-            const int row = i / chunks;
-            const int chunk = i - row * chunks;
-            const PackedRow packed =
-                packed_row(params, request, kv_head, first_row + warp * kWarpRows + row);
+        constexpr int rows_a_side = kWarpRows / kSides;
+        for (int i = lane; i < rows_a_side * chunks; i += 32) {
+            const int row = warp_row + side * rows_a_side + i / chunks;
+            const int chunk = i % chunks;
+            const PackedRow packed = packed_row(params, request, kv_head, first_row + row);
             if (!packed.valid) continue;
             T* to =
                 static_cast<T*>(params.out) + query_offset_of(params.out_strides, request, packed);
             *reinterpret_cast<uint4*>(to + chunk * 8) =
-                *reinterpret_cast<const uint4*>(staged + row * kRowBytes + chunk * 16);
+                *reinterpret_cast<const uint4*>(shared_memory() + row * kRowBytes + chunk * 16);
         }
     }
 };

@@ -29,12 +29,10 @@ JITNEY_DEVICE float log2_shift(float maximum, float scale_log2) {
 // rarely touched; weights up to 2^8 are as exact in bf16 and fp16 as those up to 1.
 constexpr float kRescaleThreshold = 8.0f;
 
-// Replaces the scores by 2^(scale_log2 * (score - maximum)), adds them to the row sums, and
-// scales the accumulators to new maxima where a row's has risen far enough.
-template <int key_blocks, int dim_blocks>
-JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[dim_blocks][4],
-                                  SoftmaxRows& rows, float scale_log2) {
-    float maximum[2];
+// The maxima of the rows with these scores, and whether one has risen far enough.
+template <int key_blocks>
+JITNEY_DEVICE bool row_maxima(const float (&scores)[key_blocks][4], const SoftmaxRows& rows,
+                              float scale_log2, float (&maximum)[2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         maximum[half] = rows.maximum[half];
@@ -45,22 +43,32 @@ JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[d
         }
         maximum[half] = warp_max<4>(maximum[half]);
     }
-    const bool rises = maximum[0] * scale_log2 > rows.maximum[0] * scale_log2 + kRescaleThreshold ||
-                       maximum[1] * scale_log2 > rows.maximum[1] * scale_log2 + kRescaleThreshold;
-    if (__any_sync(kAllLanes, rises)) {
+    return maximum[0] * scale_log2 > rows.maximum[0] * scale_log2 + kRescaleThreshold ||
+           maximum[1] * scale_log2 > rows.maximum[1] * scale_log2 + kRescaleThreshold;
+}
+
+// Scales sums and accumulators to new maxima.
+template <int dim_blocks>
+JITNEY_DEVICE void rescale_rows(const float (&maximum)[2], float (&out)[dim_blocks][4],
+                                SoftmaxRows& rows, float scale_log2) {
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const float rescale =
-                exp2_fast(rows.maximum[half] * scale_log2 - log2_shift(maximum[half], scale_log2));
-            rows.maximum[half] = maximum[half];
-            rows.sum[half] *= rescale;
+    for (int half = 0; half < 2; ++half) {
+        const float rescale =
+            exp2_fast(rows.maximum[half] * scale_log2 - log2_shift(maximum[half], scale_log2));
+        rows.maximum[half] = maximum[half];
+        rows.sum[half] *= rescale;
 #pragma unroll
-            for (int block = 0; block < dim_blocks; ++block) {
-                out[block][2 * half] *= rescale;
-                out[block][2 * half + 1] *= rescale;
-            }
+        for (int block = 0; block < dim_blocks; ++block) {
+            out[block][2 * half] *= rescale;
+            out[block][2 * half + 1] *= rescale;
         }
     }
+}
+
+// Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums.
+template <int key_blocks>
+JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& rows,
+                                float scale_log2) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float shift = log2_shift(rows.maximum[half], scale_log2);
@@ -73,6 +81,16 @@ JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[d
             }
         }
     }
+}
+
+// A tile's step where one warp has the rows alone.
+template <int key_blocks, int dim_blocks>
+JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[dim_blocks][4],
+                                  SoftmaxRows& rows, float scale_log2) {
+    float maximum[2];
+    const bool rises = row_maxima(scores, rows, scale_log2, maximum);
+    if (__any_sync(kAllLanes, rises)) rescale_rows(maximum, out, rows, scale_log2);
+    weigh_scores(scores, rows, scale_log2);
 }
 
 // How a row ends: what its accumulators are multiplied by, and the natural-log LSE.

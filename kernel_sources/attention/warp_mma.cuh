@@ -49,14 +49,28 @@ JITNEY_DEVICE void multiply_keys(float (&scores)[row_blocks][key_blocks][4], Sha
     }
 }
 
-// out += p * v for a tile. `values` is the lane's address (lane_address_rows) in its first 16 keys.
-template <int format, int head_dim, int row_blocks, int key_blocks, int dim_blocks>
-JITNEY_DEVICE void multiply_values(float (&out)[row_blocks][dim_blocks][4],
-                                   const float (&scores)[row_blocks][key_blocks][4],
-                                   SharedAddress values) {
+// Weights as operand a: those of 16 keys, from the accumulators that hold their scores.
+template <int format, int row_blocks, int key_blocks>
+JITNEY_DEVICE void pack_weights(unsigned (&p)[row_blocks][4],
+                                const float (&scores)[row_blocks][key_blocks][4], int step) {
     using T = Element<format>;
+#pragma unroll
+    for (int block = 0; block < row_blocks; ++block) {
+        const float(&left)[4] = scores[block][2 * step];
+        const float(&right)[4] = scores[block][2 * step + 1];
+        p[block][0] = T::pair(left[0], left[1]);
+        p[block][1] = T::pair(left[2], left[3]);
+        p[block][2] = T::pair(right[0], right[1]);
+        p[block][3] = T::pair(right[2], right[3]);
+    }
+}
+
+// out += p * v over `steps` times 16 keys. `values` is the lane's address (lane_address_rows) in
+// the first of them; load_p(fragments, step) gives the rows' weights of 16 keys.
+template <int format, int head_dim, int steps, int row_blocks, int dim_blocks, class LoadP>
+JITNEY_DEVICE void multiply_values(float (&out)[row_blocks][dim_blocks][4], SharedAddress values,
+                                   const LoadP& load_p) {
     constexpr int pairs = dim_blocks / 2;
-    constexpr int steps = key_blocks / 2;
     const auto load_v = [values](unsigned(&v)[4], int step, int pair) {
         ldmatrix_x4_transposed(v, values + step * 16 * mma_row_bytes(head_dim) + pair * 32);
     };
@@ -65,15 +79,7 @@ JITNEY_DEVICE void multiply_values(float (&out)[row_blocks][dim_blocks][4],
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
         unsigned p[row_blocks][4];
-#pragma unroll
-        for (int block = 0; block < row_blocks; ++block) {
-            const float(&left)[4] = scores[block][2 * step];
-            const float(&right)[4] = scores[block][2 * step + 1];
-            p[block][0] = T::pair(left[0], left[1]);
-            p[block][1] = T::pair(left[2], left[3]);
-            p[block][2] = T::pair(right[0], right[1]);
-            p[block][3] = T::pair(right[2], right[3]);
-        }
+        load_p(p, step);
 #pragma unroll
         for (int pair = 0; pair < pairs; ++pair) {
             const int now = (step * pairs + pair) % 2;
@@ -89,6 +95,17 @@ JITNEY_DEVICE void multiply_values(float (&out)[row_blocks][dim_blocks][4],
             }
         }
     }
+}
+
+// The same with the weights of one warp's own scores.
+template <int format, int head_dim, int row_blocks, int key_blocks, int dim_blocks>
+JITNEY_DEVICE void multiply_values(float (&out)[row_blocks][dim_blocks][4],
+                                   const float (&scores)[row_blocks][key_blocks][4],
+                                   SharedAddress values) {
+    multiply_values<format, head_dim, key_blocks / 2>(
+        out, values, [&scores](unsigned(&p)[row_blocks][4], int step) {
+            pack_weights<format>(p, scores, step);
+        });
 }
 
 }  // namespace jitney

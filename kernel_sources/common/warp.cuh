@@ -14,6 +14,14 @@ JITNEY_DEVICE int warp_index() {
     return __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpSize, 0);
 }
 
+// The address that lane `lane` has.
+JITNEY_DEVICE const char* address_of_lane(const char* mine, int lane) {
+    const auto bits = reinterpret_cast<unsigned long long>(mine);
+    const unsigned low = __shfl_sync(kAllLanes, static_cast<unsigned>(bits), lane);
+    const unsigned high = __shfl_sync(kAllLanes, static_cast<unsigned>(bits >> 32), lane);
+    return reinterpret_cast<const char*>(static_cast<unsigned long long>(high) << 32 | low);
+}
+
 // Over groups of `width` neighbouring lanes; every lane gets its group's result.
 template <int width = kWarpSize>
 JITNEY_DEVICE float warp_max(float x) {

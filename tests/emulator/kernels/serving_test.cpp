@@ -54,6 +54,7 @@ std::vector<ServingShape> edges(const Covered& covered) {
         add({1, 0, 64}, {64, 9, 65});
         add({70, 3}, {20, 0}, 2);
         add({0, 0, 9}, {0, 31, 33});
+        add({129, 0, 5}, {40, 2, 70});
     } else if (is_decode(covered.attention->kernel)) {
         add({1, 1}, {0, 130}, 4);
         add({1, 1, 1}, {16, 17, 15}, 2);
