@@ -157,6 +157,10 @@ jitney_status jitney_append_kv(const jitney_append_kv_args* args, jitney_stream 
     return operation([&] { append_kv(arguments(args), stream); });
 }
 
+jitney_status jitney_fp8_quantize(const jitney_fp8_quantize_args* args, jitney_stream stream) {
+    return operation([&] { fp8_quantize(arguments(args), stream); });
+}
+
 jitney_status jitney_push_backend(int backend) {
     return guarded([&] { scopes.pushed.emplace_back(backend_of(backend)); });
 }

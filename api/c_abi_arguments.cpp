@@ -178,6 +178,24 @@ MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& par
     return args;
 }
 
+Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given) {
+    const auto known =
+        known_fields(given, "jitney_fp8_quantize_args",
+                     offsetof(jitney_fp8_quantize_args, reserved) + sizeof(given->reserved));
+    if (known.reserved != 0) {
+        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
+    }
+    Fp8QuantizeArgs args;
+    args.x = required(known.x, "x");
+    args.out = optional(known.out, "out");
+    args.out_transposed = optional(known.out_transposed, "out_transposed");
+    args.multiplier = optional(known.multiplier, "multiplier");
+    args.scale = optional(known.scale, "scale");
+    args.amax = optional(known.amax, "amax");
+    args.dynamic = known.dynamic != 0;
+    return args;
+}
+
 std::string text(const char* given, const char* name) {
     if (given == nullptr) refuse("{} is null: give a text", name);
     return given;

@@ -2,13 +2,17 @@
 // all come through here. What comes back is the problem as the policy sees it.
 #pragma once
 
+#include <optional>
+
 #include "api/tensor_checks.hpp"
 #include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
+#include "jitney/fp8_quantize.hpp"
 #include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
 #include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
+#include "policy/fp8_quantize.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
 
@@ -18,6 +22,15 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::pres
 policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
 policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data = Data::present);
 policy::AppendKvProblem check(const AppendKvArgs& args, Data data = Data::present);
+
+// What fp8_quantize is called with, as matrices.
+struct Fp8QuantizeCall {
+    Tensor x;
+    std::optional<Tensor> out;
+    std::optional<Tensor> out_transposed;
+    policy::Fp8QuantizeProblem problem;
+};
+Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data = Data::present);
 
 // No rows: nothing to compute, and no geometry to ask the policy for.
 inline bool has_no_rows(const policy::AttentionProblem& problem) noexcept {
@@ -33,6 +46,9 @@ inline bool has_no_rows(const policy::MergeStatesProblem& problem) noexcept {
 }
 inline bool has_no_rows(const policy::AppendKvProblem& problem) noexcept {
     return problem.tokens == 0 || problem.batch == 0 || problem.kv_heads + problem.q_heads == 0;
+}
+inline bool has_no_rows(const policy::Fp8QuantizeProblem& problem) noexcept {
+    return problem.rows == 0 || problem.cols == 0;
 }
 
 // Each tensor is rotated in place: what lies past rotary_dim is not touched.

@@ -62,6 +62,8 @@ Operation operation_of(KernelId kernel) {
             return Operation::merge_states;
         case KernelId::append_kv:
             return Operation::append_kv;
+        case KernelId::fp8_quantize:
+            return Operation::fp8_quantize;
         default:
             return Operation::attention;
     }

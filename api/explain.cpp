@@ -95,4 +95,25 @@ Explanation explain(const AppendKvArgs& args, std::string_view arch) {
                        policy::choose_append_kv);
 }
 
+Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch) {
+    const policy::Fp8QuantizeProblem problem = checks::check(args, checks::Data::absent).problem;
+    const policy::DeviceFacts facts = facts_for(arch, args.x.device);
+    Explanation explanation;
+    explanation.arch = facts.arch.text();
+    if (checks::has_no_rows(problem)) return explanation;
+    const policy::Candidate candidate = policy::rank_fp8_quantize(problem, facts);
+    explanation.candidates.push_back(explained(candidate));
+    if (!candidate.accepted()) return explanation;
+    const policy::Fp8QuantizeChoice choice = policy::choose_fp8_quantize(problem, facts);
+    fill(explanation, choice.spec, choice.geometry);
+    explanation.workspace_bytes = choice.counter_bytes;
+    if (policy::takes_two_launches(problem)) {
+        const policy::Fp8QuantizeChoice amax =
+            policy::choose_fp8_quantize(policy::amax_of(problem), facts);
+        explanation.before.push_back(policy::text_of(amax.spec));
+        explanation.workspace_bytes += amax.counter_bytes + (args.multiplier ? 0 : sizeof(float));
+    }
+    return explanation;
+}
+
 }  // namespace jitney

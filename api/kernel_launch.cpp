@@ -7,6 +7,7 @@
 #include "jitney/error.hpp"
 #include "kernel_sources/attention/append_kv.h"
 #include "policy/attention.hpp"
+#include "policy/fp8_quantize.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/runtime.hpp"
 
@@ -20,6 +21,8 @@ int shared_bytes_of(const policy::Spec& spec) {
             return 0;
         case policy::KernelId::append_kv:
             return append_shared_bytes(kAppendThreads);
+        case policy::KernelId::fp8_quantize:
+            return policy::fp8_quantize_shared_bytes(spec);
         default:
             return policy::attention_shared_bytes(spec);
     }

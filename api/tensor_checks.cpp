@@ -40,6 +40,13 @@ void check_floating(const Named& named) {
     refuse("{} has the dtype {}; it must be bf16, fp16 or fp32", named.name, name_of(dtype));
 }
 
+void check_fp8(const Named& named) {
+    const DType dtype = named.tensor.dtype;
+    if (dtype == DType::fp8_e4m3 || dtype == DType::fp8_e5m2) return;
+    refuse("{} has the dtype {}; it must be {} or {}", named.name, name_of(dtype),
+           name_of(DType::fp8_e4m3), name_of(DType::fp8_e5m2));
+}
+
 void check_dtype(const Named& named, DType dtype) {
     if (named.tensor.dtype == dtype) return;
     refuse("{} has the dtype {}; it must be {}", named.name, name_of(named.tensor.dtype),
@@ -76,6 +83,14 @@ void check_shape(const Named& named, std::initializer_list<std::int64_t> shape) 
     }
     refuse("{} has the shape {}; it must be [{}], which is {}", named.name, shape_text(tensor),
            fmt::join(shape, ", "), named.dims);
+}
+
+void check_same_shape(const Named& first, const Named& other) {
+    const auto a = dims_of(first.tensor.shape, first.tensor.ndim);
+    const auto b = dims_of(other.tensor.shape, other.tensor.ndim);
+    if (std::equal(a.begin(), a.end(), b.begin(), b.end())) return;
+    refuse("{} has the shape {} and {} has {}; they must agree", first.name,
+           shape_text(first.tensor), other.name, shape_text(other.tensor));
 }
 
 void check_broadcast(const Named& named, int dim, std::int64_t size) {
@@ -154,6 +169,57 @@ void check_no_overlap(const Named& named, int outer_dims, std::int64_t width) {
             "{} must be at least {}",
             named.name, shape_text(tensor), strides_text(tensor), i, width);
     }
+}
+
+void check_number(const Named& named) {
+    check_dtype(named, DType::fp32);
+    const Tensor& tensor = named.tensor;
+    for (int i = 0; i < tensor.ndim; ++i) {
+        if (tensor.shape[index(i)] == 1) continue;
+        refuse("{} has the shape {}; it must be one number: {}", named.name, shape_text(tensor),
+               named.dims);
+    }
+}
+
+Tensor as_matrix(const Named& named) {
+    // Offsets in bytes have to fit in 64 bits.
+    constexpr std::int64_t limit = std::int64_t{1} << 57;
+    const Tensor& tensor = named.tensor;
+    if (tensor.ndim < 1 || tensor.ndim > Tensor::max_dims) {
+        refuse("{} has {} dimensions; it must have from 1 to {}: {}", named.name, tensor.ndim,
+               Tensor::max_dims, named.dims);
+    }
+    const std::size_t last = index(tensor.ndim - 1);
+    Tensor matrix = tensor;
+    matrix.ndim = 2;
+    matrix.shape = {1, tensor.shape[last]};
+    matrix.strides = {tensor.shape[last], tensor.strides[last]};
+    std::int64_t elements = 1;
+    for (std::size_t i = 0; i <= last; ++i) {
+        const std::int64_t size = tensor.shape[i];
+        if (size < 0 ||
+            __builtin_mul_overflow(elements, std::max<std::int64_t>(size, 1), &elements) ||
+            elements > limit) {
+            refuse("{} has the shape {}, whose size {} can't be meant: correct it", named.name,
+                   shape_text(tensor), size);
+        }
+    }
+    check_strides(named);
+    for (std::size_t i = last; i-- > 0;) {
+        const std::int64_t size = tensor.shape[i];
+        if (size != 1 && matrix.shape[0] == 1) {
+            matrix.strides[0] = tensor.strides[i];
+        } else if (size > 1 && tensor.strides[i] != matrix.shape[0] * matrix.strides[0] &&
+                   !is_empty(tensor)) {
+            refuse(
+                "{} has the shape {} and the strides {}; the dimensions before the last must lie "
+                "as one, so that there is one distance from row to row: call for each part, or "
+                "copy the tensor into a contiguous one",
+                named.name, shape_text(tensor), strides_text(tensor));
+        }
+        matrix.shape[0] *= size;
+    }
+    return matrix;
 }
 
 void check_apart(const Named& written, const Named& other) {

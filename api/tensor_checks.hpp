@@ -37,11 +37,14 @@ std::string strides_text(const Tensor& tensor);
 
 // One of bf16, fp16 and fp32.
 void check_floating(const Named& named);
+// One of fp8_e4m3 and fp8_e5m2.
+void check_fp8(const Named& named);
 void check_dtype(const Named& named, DType dtype);
 void check_same_dtype(const Named& first, const Named& other);
 // The right number of dimensions, and sizes from 0 to 2^31 - 1.
 void check_sizes(const Named& named, int ndim);
 void check_shape(const Named& named, std::initializer_list<std::int64_t> shape);
+void check_same_shape(const Named& first, const Named& other);
 // Dimension `dim` has `size`, or 1 and is broadcast.
 void check_broadcast(const Named& named, int dim, std::int64_t size);
 // The innermost is 1, and no element lies further away than memory reaches.
@@ -54,6 +57,12 @@ void check_same_device(const Named& first, const Named& other);
 // No two elements are known to share memory: none of the outer strides is smaller than `width`
 // elements, which is what the dimensions within take.
 void check_no_overlap(const Named& named, int outer_dims, std::int64_t width);
+
+// One fp32, in whatever shape.
+void check_number(const Named& named);
+// [rows, cols] of a tensor of at least one dimension, the rows being all that lies before the last.
+// Refuses one whose rows can't be walked in one stride.
+Tensor as_matrix(const Named& named);
 
 // What is written does not begin where another tensor of the call does: the cheap part of the
 // promise that they do not overlap.

@@ -76,6 +76,18 @@ def check_attention(requests, kv_heads, causal):
     return errors.largest, errors.mean()
 
 
+def check_codes(x, multiplier, out, out_transposed, amax):
+    """Bit for bit: the saturating cast of x * multiplier. 0 and 0."""
+    largest = torch.finfo(torch.float8_e4m3fn).max
+    want = (x.float() * multiplier).clamp(-largest, largest).to(torch.float8_e4m3fn)
+    for codes in (out, None if out_transposed is None else out_transposed.t()):
+        if codes is not None and not torch.equal(codes.view(torch.uint8), want.view(torch.uint8)):
+            raise Wrong("codes differ from the saturating cast")
+    if amax is not None and float(amax) != float(x.abs().max()):
+        raise Wrong(f"amax is {float(amax)}, not {float(x.abs().max())}")
+    return 0.0, 0.0
+
+
 def check_rotary(x, cos, sin, out):
     errors = Errors()
     pairs = x.float().unflatten(-1, (-1, 2))

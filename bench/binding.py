@@ -81,6 +81,20 @@ class RotaryArgs(ctypes.Structure):
     ]
 
 
+class Fp8QuantizeArgs(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("x", POINTER(DLTensor)),
+        ("out", POINTER(DLTensor)),
+        ("out_transposed", POINTER(DLTensor)),
+        ("multiplier", POINTER(DLTensor)),
+        ("scale", POINTER(DLTensor)),
+        ("amax", POINTER(DLTensor)),
+        ("dynamic", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 # name -> DLPack's code and bits
 DTYPES = {
     "float32": (2, 32),
@@ -198,6 +212,7 @@ class Library:
             ("attention_plan_workspace", [c_void_p, POINTER(c_size_t)]),
             ("attention_plan_destroy", [c_void_p]),
             ("rotary_emb", [POINTER(RotaryArgs), c_void_p]),
+            ("fp8_quantize", [POINTER(Fp8QuantizeArgs), c_void_p]),
             ("push_kernel", [c_char_p]),
             ("push_backend", [c_int]),
             ("pop", []),
@@ -236,6 +251,9 @@ class Library:
 
     def rotary_emb(self, **fields):
         return self._call(self.dll.jitney_rotary_emb, RotaryArgs, fields)
+
+    def fp8_quantize(self, **fields):
+        return self._call(self.dll.jitney_fp8_quantize, Fp8QuantizeArgs, fields)
 
     def plan(self, call):
         return Plan(self, call)

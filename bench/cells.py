@@ -318,6 +318,72 @@ class Rotary(Cell):
         return {"GBps": {name: self.shape.bytes() / us / 1e3 for name, us in times.items()}}
 
 
+class Quantize(Cell):
+    """fp8_quantize, beside torch (eager or compiled) and a device copy of as many bytes."""
+
+    against = "torch"
+
+    def measure(self):
+        s = self.shape
+        dynamic = s.variant == "dynamic"
+        count = shapes.sets_needed(s.bytes(), self.options.sets)
+        fp8 = torch.float8_e4m3fn
+        largest = torch.finfo(fp8).max
+        number = torch.full((1,), 0.5, device="cuda")
+        rows = not s.variant.startswith("transposed")
+        columns = s.variant.startswith(("both", "transposed"))
+
+        def cast(x):
+            multiplier = largest / x.abs().amax().float() if dynamic else number
+            codes = (x.float() * multiplier).clamp(-largest, largest).to(fp8)
+            turned = codes.t().contiguous() if columns else None
+            return codes, turned, x.abs().amax() if "amax" in s.variant else None
+
+        peer = torch.compile(cast) if self.options.inductor else cast
+        sets = []
+        for _ in range(count):
+            x = torch.randn(s.rows, s.cols, device="cuda", dtype=DTYPE)
+            out = torch.zeros(s.rows, s.cols, device="cuda", dtype=torch.uint8).view(fp8)
+            turned = torch.zeros(s.cols, s.rows, device="cuda", dtype=torch.uint8).view(fp8)
+            sets.append((x, out, turned))
+        amax = torch.zeros(1, device="cuda") if "amax" in s.variant else None
+        multiplier = torch.zeros(1, device="cuda") if dynamic else number
+        calls = [
+            on_stream(
+                self.library.fp8_quantize(
+                    x=tensor_of(x),
+                    out=tensor_of(out) if rows else None,
+                    out_transposed=tensor_of(turned) if columns else None,
+                    multiplier=tensor_of(multiplier),
+                    amax=None if amax is None else tensor_of(amax),
+                    dynamic=int(dynamic),
+                )
+            )
+            for x, out, turned in sets
+        ]
+        x, out, turned = sets[0]
+        checked = self.checked(
+            calls[0],
+            lambda: accuracy.check_codes(
+                x, multiplier, out if rows else None, turned if columns else None, amax
+            ),
+        )
+        half = s.bytes() // 2
+        memory = [
+            tuple(torch.empty(half, device="cuda", dtype=torch.uint8) for _ in range(2))
+            for _ in range(count)
+        ]
+        contenders = {
+            "jitney": calls,
+            "torch": [lambda x=x: peer(x) for x, _, _ in sets],
+            "copy": [lambda to=to, source=source: to.copy_(source) for to, source in memory],
+        }
+        return self.figures(self.timed(contenders, True), *checked)
+
+    def rates(self, times):
+        return {"GBps": {name: self.shape.bytes() / us / 1e3 for name, us in times.items()}}
+
+
 def host_times(library, options):
     """Microseconds of the host for one call of a tiny problem; ctypes' own share beside them."""
     shape = shapes.Attention("decode", 1, 32, 8, 1, 128, 128)
@@ -347,4 +413,5 @@ KINDS = {
     "paged": Paged,
     "ragged": Ragged,
     "mask": Mask,
+    "quantize": Quantize,
 }

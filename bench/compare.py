@@ -35,7 +35,7 @@ def parse(arguments):
         help="fail where another kernel runs: attn_prefill_mma, or mma for that variant of each",
     )
     parser.add_argument("--cudnn", action="store_true", help="torch's cuDNN backend as well")
-    parser.add_argument("--inductor", action="store_true", help="rotary: torch.compile as the peer")
+    parser.add_argument("--inductor", action="store_true", help="rotary, quantize: torch.compile as the peer")
     parser.add_argument("--layout", choices=("bhld", "blhd"), default="bhld", help="memory order")
     parser.add_argument("--sets", type=int, default=320, help="most inputs to rotate over")
     parser.add_argument("--quick", action="store_true", help="every third cell")

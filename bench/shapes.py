@@ -137,6 +137,30 @@ def rotary():
         yield Rotary(batch, length, 32, 128)
 
 
+@dataclass(frozen=True)
+class Quantize:
+    rows: int
+    cols: int
+    variant: str  # "dynamic", or which codes come of a given multiplier, and with amax or without
+    mode: str = "quantize"
+
+    def name(self):
+        return f"{self.rows}x{self.cols} {self.variant}"
+
+    def codes(self):
+        return 2 if "both" in self.variant else 1
+
+    def bytes(self):
+        """x is read, the codes are written; that dynamic scaling reads x twice is its own affair."""
+        return (2 + self.codes()) * self.rows * self.cols
+
+
+def quantize():
+    for rows, cols in ((4096, 4096), (8192, 8192), (128, 4096), (16384, 1616)):
+        for variant in ("row", "row amax", "transposed", "both amax", "dynamic"):
+            yield Quantize(rows, cols, variant)
+
+
 MODES = {
     "prefill": prefill,
     "gqa": gqa,
@@ -145,6 +169,7 @@ MODES = {
     "paged": paged,
     "ragged": ragged,
     "mask": mask,
+    "quantize": quantize,
 }
 
 
@@ -155,7 +180,7 @@ def shapes_of(mode, quick=False):
 
 def kernel_of(force, mode):
     """The kernel that --force means in this mode: a name, or a variant such as mma."""
-    if force is None or mode == "rotary":
+    if force is None or mode in ("rotary", "quantize"):
         return None
     if force.startswith("attn_"):
         return force

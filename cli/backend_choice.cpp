@@ -1,6 +1,7 @@
 #include "cli/backend_choice.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
@@ -19,9 +20,16 @@ void BackendOptions::add_to(CLI::App& command) {
 }
 
 void add_force(CLI::App& command, std::string& force, const std::string& description) {
+    // Those of the family's folder, or, where one folder has several operations, of the same name.
+    const std::string folder = command.get_name() + '/';
+    std::string prefix = command.get_name();
+    std::ranges::replace(prefix, '-', '_');
     std::vector<std::string> names;
     for (const policy::KernelInfo& kernel : policy::kernels()) {
-        if (kernel.source.starts_with(command.get_name() + '/')) names.emplace_back(kernel.name);
+        if (kernel.helper) continue;
+        if (kernel.source.starts_with(folder) || kernel.name.starts_with(prefix)) {
+            names.emplace_back(kernel.name);
+        }
     }
     add_word(command, "--force", force, std::move(names), description)->type_name("KERNEL");
 }

@@ -115,6 +115,9 @@ void add_explain(CLI::App& root, Request& request) {
         attention->force, "As where this kernel is asked for by name");
     add_operation(group, request, "rotary", "Rotary position embedding, of the shapes given",
                   std::make_shared<Options<RotaryProblem>>());
+    add_operation(group, request, "fp8-quantize",
+                  "Casting to an 8-bit floating format, of the shape given",
+                  std::make_shared<Options<Fp8QuantizeProblem>>());
 }
 
 }  // namespace jitney::cli

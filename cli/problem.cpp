@@ -67,4 +67,35 @@ RotaryArgs RotaryProblem::arguments(Device device) const {
     return args;
 }
 
+DType fp8_dtype_of(const std::string& format) {
+    return format == "e5m2" ? DType::fp8_e5m2 : DType::fp8_e4m3;
+}
+
+void add_fp8_format(CLI::App& command, const std::string& option, std::string& format) {
+    add_word(command, option, format, {"e4m3", "e5m2"}, "Format of the codes (e4m3)");
+}
+
+void Fp8QuantizeProblem::add_to(CLI::App& command) {
+    add_shape(command, "--x", x, "Shape of x: rows,cols, or any other")->required();
+    add_format(command, format);
+    add_fp8_format(command, "--out-format", out);
+    command.add_flag("--transposed", transposed, "The codes transposed alone");
+    command.add_flag("--both", both, "The codes both ways");
+    command.add_flag("--amax", amax, "The largest |x|, too");
+    command.add_flag("--dynamic", dynamic, "The multiplier made of x's own amax");
+}
+
+Fp8QuantizeArgs Fp8QuantizeProblem::arguments(Device device) const {
+    const DType codes = fp8_dtype_of(out);
+    Fp8QuantizeArgs args;
+    args.x = shaped("--x", x, dtype_of(format), device);
+    const std::int64_t cols = x.back();
+    const std::int64_t rows = cols != 0 ? args.x.elements() / cols : 0;
+    if (!transposed) args.out = shaped("--x", x, codes, device);
+    if (transposed || both) args.out_transposed = shaped("--x", {cols, rows}, codes, device);
+    if (amax) args.amax = shaped("--amax", {1}, DType::fp32, device);
+    args.dynamic = dynamic;
+    return args;
+}
+
 }  // namespace jitney::cli

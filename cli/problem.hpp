@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/arguments.hpp"
+#include "jitney/fp8_quantize.hpp"
 #include "jitney/rotary.hpp"
 
 namespace CLI {
@@ -37,6 +38,24 @@ struct RotaryProblem {
     // The call, its pointers null.
     RotaryArgs arguments(Device device) const;
 };
+
+struct Fp8QuantizeProblem {
+    Shape x;
+    std::string format = "bf16";
+    std::string out = "e4m3";
+    bool transposed = false;  // alone
+    bool both = false;
+    bool amax = false;
+    bool dynamic = false;
+
+    void add_to(CLI::App& command);
+    // The call, its pointers null.
+    Fp8QuantizeArgs arguments(Device device) const;
+};
+
+// e4m3 or e5m2.
+DType fp8_dtype_of(const std::string& format);
+void add_fp8_format(CLI::App& command, const std::string& option, std::string& format);
 
 RotaryStyle style_of(const std::string& style);
 void add_style(CLI::App& command, std::string& style);

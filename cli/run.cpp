@@ -115,6 +115,7 @@ void add_run(CLI::App& root, Request& request) {
     CLI::App& group = add_group(root, request, "run", "Run one operation on the tensors of a file");
     add_run_attention(group, request);
     add_run_rotary(group, request);
+    add_run_fp8_quantize(group, request);
 }
 
 }  // namespace jitney::cli

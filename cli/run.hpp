@@ -62,5 +62,6 @@ class Run {
 // One a file.
 void add_run_attention(CLI::App& group, Request& request);
 void add_run_rotary(CLI::App& group, Request& request);
+void add_run_fp8_quantize(CLI::App& group, Request& request);
 
 }  // namespace jitney::cli

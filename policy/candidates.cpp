@@ -56,6 +56,8 @@ std::string reason_text(const Candidate& c) {
                    "batch";
         case Reason::token_too_large:
             return fmt::format("heads times head_dim is {}, above {}", c.a, c.b);
+        case Reason::too_many_tiles:
+            return fmt::format("needs {} times {} tiles, above {}", c.a, c.b, kMaxTiles);
     }
     return "unknown reason";
 }

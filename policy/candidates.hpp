@@ -28,6 +28,7 @@ enum class Reason : std::uint8_t {
     too_many_keys,          // a: kv_len, b: limit
     token_too_large,        // a: elements a token, b: limit
     batch_invariant,        // the kernel of smaller batches can't run this one
+    too_many_tiles,         // a: across, b: down
 };
 
 struct Candidate {
@@ -44,6 +45,9 @@ std::string reason_text(const Candidate& candidate);
 
 // Blocks along x.
 inline constexpr std::int64_t kMaxGrid = 0x7fffffff;
+
+// Tiles that kernels count in an int, and look a grid past the last.
+inline constexpr std::int64_t kMaxTiles = 0x7f000000;
 
 // The grid and block of a launch.
 struct Geometry {

@@ -13,17 +13,19 @@ constexpr std::array<std::string_view, 2> kQuerySchedules = {"dense", "packed"};
 constexpr std::array<std::string_view, 2> kRotaryStyles = {"interleaved", "half_split"};
 constexpr std::array<std::string_view, 3> kAppendRotary = {"none", "interleaved", "half_split"};
 
+constexpr std::array<std::string_view, 4> kFp8Codes = {"none", "row", "transposed", "both"};
+
 constexpr std::uint32_t k16Bit = 1u << kFp16 | 1u << kBf16;
 constexpr std::uint32_t kFloating = 1u << kFp32 | k16Bit;
+constexpr std::uint32_t k8Bit = 1u << kFp8E4m3 | 1u << kFp8E5m2;
 
 constexpr ConstantInfo head_dim(int maximum, int multiple) {
     return {
         .name = "head_dim", .kind = ConstantKind::integer, .range = {multiple, maximum, multiple}};
 }
 
-constexpr ConstantInfo format(std::uint32_t allowed) {
-    return {
-        .name = "format", .kind = ConstantKind::name, .names = kFormats, .allowed_names = allowed};
+constexpr ConstantInfo format(std::uint32_t allowed, std::string_view name = "format") {
+    return {.name = name, .kind = ConstantKind::name, .names = kFormats, .allowed_names = allowed};
 }
 
 constexpr ConstantInfo tile(Range m, Range n) {
@@ -96,6 +98,10 @@ constexpr ConstantInfo kRotaryOption = {.name = "rotary",
                                         .names = kAppendRotary,
                                         .omitted_when_zero = true};
 constexpr std::array kAppendKv = {format(kFloating), kPairs, kQueries, kKv, kRotaryOption};
+constexpr ConstantInfo kCodes = {.name = "codes", .kind = ConstantKind::name, .names = kFp8Codes};
+// The codes are computed bit by bit: for what has no instruction for it.
+constexpr std::array kQuantize = {format(kFloating), format(k8Bit, "out"), kCodes, option("amax"),
+                                  option("software")};
 
 constexpr std::array kKernels = {
     KernelInfo{KernelId::attn_decode_scalar, "attn_decode_scalar", "attention/decode_scalar.cuh",
@@ -112,6 +118,7 @@ constexpr std::array kKernels = {
                kMergeStates, 75},
     KernelInfo{KernelId::append_kv, "append_kv", "attention/append_kv.cuh", kAppendKv, 75},
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},
+    KernelInfo{KernelId::fp8_quantize, "fp8_quantize", "fp8/quantize.cuh", kQuantize, 75},
 };
 
 }  // namespace

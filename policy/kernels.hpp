@@ -20,6 +20,7 @@ enum class KernelId : std::uint8_t {
     attn_merge_states,
     append_kv,
     rotary_emb,
+    fp8_quantize,
 };
 
 // How a constant's value is spelled in a specialization text.

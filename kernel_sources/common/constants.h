@@ -31,4 +31,12 @@ enum RotaryPairing : int {
     kHalfSplit = 1,    // (i, i + rotary_dim / 2)
 };
 
+// Which codes fp8_quantize writes.
+enum Fp8Codes : int {
+    kNoCodes = 0,  // the largest magnitude alone is wanted
+    kRowCodes = 1,
+    kTransposedCodes = 2,
+    kBothCodes = 3,  // bits of the two
+};
+
 }  // namespace jitney

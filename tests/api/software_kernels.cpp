@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numbers>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -13,9 +14,12 @@
 #include "kernel_sources/attention/params.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
+#include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/fp8/scale.h"
 #include "kernel_sources/rotary/params.h"
 #include "reference/append_kv.hpp"
 #include "reference/attention.hpp"
+#include "reference/fp8_quantize.hpp"
 #include "reference/merge_states.hpp"
 #include "reference/rotary.hpp"
 
@@ -330,6 +334,51 @@ void run_merge_states(std::string_view image, const MergeStatesParams& p) {
     reference::merge_states(call);
 }
 
+std::optional<Tensor> number_of(const float* data) {
+    if (data == nullptr) return std::nullopt;
+    return tensor_of(data, DType::fp32, {1}, {1});
+}
+
+// Rows [first, first + rows) of the matrix.
+void run_quantize_rows(std::string_view image, const Fp8QuantizeParams& p, std::int64_t first,
+                       std::int64_t rows, std::int64_t cols, const Tensor* amax) {
+    const auto out = static_cast<DType>(constant(image, "out"));
+    const int codes = constant(image, "codes");
+    const auto dtype = static_cast<DType>(constant(image, "format"));
+    const auto* x = static_cast<const std::byte*>(p.x) + first * p.x_stride * size_of(dtype);
+    reference::Fp8Quantize call;
+    call.x = tensor_of(x, dtype, {rows, cols}, {p.x_stride, 1});
+    if ((codes & kRowCodes) != 0) {
+        call.out =
+            tensor_of(p.codes + first * p.codes_stride, out, {rows, cols}, {p.codes_stride, 1});
+    }
+    if ((codes & kTransposedCodes) != 0) {
+        call.out_transposed =
+            tensor_of(p.transposed + first, out, {cols, rows}, {p.transposed_stride, 1});
+    }
+    call.multiplier = number_of(p.multiplier);
+    call.scale = codes != kNoCodes ? number_of(p.scale) : std::nullopt;
+    if (amax != nullptr) call.amax = *amax;
+    reference::fp8_quantize(call);
+}
+
+void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& p) {
+    const bool wants_amax = constant(image, "amax") != 0;
+    if (wants_amax != (p.counters != nullptr)) throw std::logic_error("counters come with amax");
+    float of_rows = 0;
+    float of_last = 0;
+    const Tensor rows_amax = tensor_of(&of_rows, DType::fp32, {1}, {1});
+    const Tensor last_amax = tensor_of(&of_last, DType::fp32, {1}, {1});
+    run_quantize_rows(image, p, 0, p.rows - 1, p.cols, &rows_amax);
+    run_quantize_rows(image, p, p.rows - 1, 1, p.last_cols, &last_amax);
+    if (!wants_amax) return;
+    const float amax = std::max(of_rows, of_last);
+    if (p.amax != nullptr) *p.amax = amax;
+    if (p.new_multiplier == nullptr) return;
+    *p.new_multiplier = dynamic_fp8_multiplier(amax, p.largest);
+    if (p.scale != nullptr) *p.scale = fp8_scale(*p.new_multiplier);
+}
+
 }  // namespace
 
 void run_software_kernel(const char* image, void** parameters) {
@@ -342,6 +391,8 @@ void run_software_kernel(const char* image, void** parameters) {
         run_merge_states(text, *static_cast<const MergeStatesParams*>(parameters[0]));
     } else if (text.find("\"rotary/") != std::string_view::npos) {
         run_rotary(text, *static_cast<const RotaryParams*>(parameters[0]));
+    } else if (text.find("\"fp8/quantize") != std::string_view::npos) {
+        run_fp8_quantize(text, *static_cast<const Fp8QuantizeParams*>(parameters[0]));
     } else {
         run_attention(text, *static_cast<const AttentionParams*>(parameters[0]));
     }

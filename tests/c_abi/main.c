@@ -27,6 +27,7 @@ int main(int count, char** arguments) {
         rotary_tests();
         merge_states_tests();
         append_kv_tests();
+        fp8_quantize_tests();
         explain_tests();
         scope_tests();
         serving_tests();

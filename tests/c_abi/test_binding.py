@@ -44,6 +44,7 @@ class Binding(unittest.TestCase):
         for function, struct in (
             (self.library.dll.jitney_attention, binding.AttentionArgs),
             (self.library.dll.jitney_rotary_emb, binding.RotaryArgs),
+            (self.library.dll.jitney_fp8_quantize, binding.Fp8QuantizeArgs),
         ):
             self.assertNotEqual(function(ctypes.byref(struct(size=1)), None), 0)
             known = re.search(r"which is (\d+) in this version", self.library.last_error())
@@ -100,6 +101,18 @@ class Binding(unittest.TestCase):
         )()
         self.assertAlmostEqual(out[0], 3 * 0.6 - 4 * 0.8, places=5)
         self.assertAlmostEqual(out[1], 3 * 0.8 + 4 * 0.6, places=5)
+
+    def test_fp8_quantize(self):
+        x, multiplier, amax = floats(1.5, -3), floats(2), floats(0)
+        codes = (ctypes.c_uint8 * 2)()
+        self.library.fp8_quantize(
+            x=host(x, (1, 2)),
+            out=host(codes, (1, 2), "float8_e4m3fn"),
+            multiplier=host(multiplier, (1,)),
+            amax=host(amax, (1,)),
+        )()
+        self.assertEqual(list(codes), [0x44, 0xCC])
+        self.assertEqual(amax[0], 3)
 
     def test_errors(self):
         with self.assertRaisesRegex(binding.JitneyError, "scale") as caught:

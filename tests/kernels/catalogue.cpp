@@ -6,6 +6,7 @@
 #include "kernel_sources/common/constants.h"
 #include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
+#include "policy/fp8_quantize.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
 
@@ -14,6 +15,7 @@ namespace {
 
 using policy::AppendKvProblem;
 using policy::AttentionProblem;
+using policy::Fp8QuantizeProblem;
 using policy::MergeStatesProblem;
 using policy::RotaryProblem;
 
@@ -145,6 +147,34 @@ std::vector<MergeStatesProblem> merge_states_shapes() {
     return shapes;
 }
 
+std::vector<Fp8QuantizeProblem> fp8_quantize_shapes(Extent extent) {
+    std::vector<Fp8QuantizeProblem> shapes;
+    const auto add = [&](int format, int out, int codes, bool amax, bool dynamic) {
+        Fp8QuantizeProblem shape;
+        shape.format = format;
+        shape.out = out;
+        shape.codes = codes;
+        shape.amax = amax;
+        shape.dynamic = dynamic;
+        shapes.push_back(shape);
+    };
+    // Dynamic scaling, and a training step's operands with their amax.
+    add(kBf16, kFp8E4m3, kRowCodes, true, true);
+    add(kBf16, kFp8E5m2, kBothCodes, true, false);
+    add(kFp32, kFp8E4m3, kTransposedCodes, true, false);
+    if (extent == Extent::selection) return shapes;
+    for (const int format : {kBf16, kFp16, kFp32}) {
+        for (const int out : {kFp8E4m3, kFp8E5m2}) {
+            for (const int codes : {kRowCodes, kTransposedCodes, kBothCodes}) {
+                add(format, out, codes, false, false);
+                add(format, out, codes, true, false);
+            }
+        }
+        add(format, kFp8E4m3, kRowCodes, true, true);
+    }
+    return shapes;
+}
+
 }  // namespace
 
 std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
@@ -163,6 +193,8 @@ std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
         add(policy::append_kv_catalogue(shape, facts));
     for (const MergeStatesProblem& shape : merge_states_shapes())
         add(policy::merge_states_catalogue(shape, facts));
+    for (const Fp8QuantizeProblem& shape : fp8_quantize_shapes(extent))
+        add(policy::fp8_quantize_catalogue(shape, facts));
     std::stable_sort(specs.begin(), specs.end(), [](const auto& a, const auto& b) {
         return policy::info(a.kernel).name < policy::info(b.kernel).name;
     });

@@ -31,9 +31,17 @@ bool can_compile(policy::Arch arch) {
     return true;
 }
 
-bool is_mma(const Spec& spec) {
-    return spec.kernel == policy::KernelId::attn_decode_mma ||
-           spec.kernel == policy::KernelId::attn_prefill_mma;
+// Whether the project promises that it keeps everything in registers.
+bool must_not_spill(const Spec& spec) {
+    switch (spec.kernel) {
+        case policy::KernelId::attn_decode_mma:
+        case policy::KernelId::attn_prefill_mma:
+            return policy::value_of(spec, "head_dim") <= 128;
+        case policy::KernelId::fp8_quantize:
+            return true;
+        default:
+            return false;
+    }
 }
 
 // Hands each one that compiled to `check`.
@@ -58,9 +66,7 @@ void check_catalogue(policy::Arch arch, Extent extent) {
     const policy::DeviceFacts facts = policy::typical_facts(arch);
     compile_all(specs, [&](const Measurement& m) {
         CHECK(m.shared_bytes <= facts.shared_bytes_per_block);
-        if (is_mma(m.spec) && policy::value_of(m.spec, "head_dim") <= 128) {
-            CHECK(m.report.spill_store_bytes == 0);
-        }
+        if (must_not_spill(m.spec)) CHECK(m.report.spill_store_bytes == 0);
     });
 }
 
@@ -103,6 +109,9 @@ TEST_CASE("what the registry allows compiles") {
             "attn_merge_states<head_dim=512,format=fp32,width=1>@sm_80",
             "rotary_emb<format=fp32,style=interleaved,pairs=8>@sm_80",
             "rotary_emb<format=bf16,style=half_split,pairs=2>@sm_80",
+            "fp8_quantize<format=fp16,out=e5m2,codes=both>@sm_80",
+            "fp8_quantize<format=fp32,out=e4m3,codes=none>@sm_80",
+            "fp8_quantize<format=bf16,out=e4m3,codes=row,software=1>@sm_90a",
         }) {
         specs.push_back(policy::parse_spec(text));
     }

@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -335,7 +336,8 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes,
     if (has_memory()) std::memset(pointer(to), value, bytes);
     return CUDA_SUCCESS;
 }
-CUresult cuMemsetD32Async(CUdeviceptr, unsigned, std::size_t, CUstream) {
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream) {
+    if (has_memory()) std::fill_n(static_cast<unsigned*>(pointer(to)), count, value);
     return CUDA_SUCCESS;
 }
 CUresult cuPointerGetAttributes(unsigned, CUpointer_attribute*, void**, CUdeviceptr) {

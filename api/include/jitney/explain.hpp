@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jitney/attention.hpp"
+#include "jitney/fp8_quantize.hpp"
 #include "jitney/rotary.hpp"
 
 namespace jitney {
@@ -40,5 +41,6 @@ struct Explanation {
 // can't be meant, and where there is no such GPU.
 JITNEY_API Explanation explain(const AttentionArgs& args, std::string_view arch = {});
 JITNEY_API Explanation explain(const RotaryArgs& args, std::string_view arch = {});
+JITNEY_API Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch = {});
 
 }  // namespace jitney

@@ -204,6 +204,22 @@ typedef struct jitney_merge_states_args {
 
 /* A part whose LSE is -inf has no influence; rows of such parts alone give 0 and LSE -inf. */
 jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream);
+/* Casting to the 8-bit floating formats: code = cast(x * multiplier), x is about code * scale,
+   scale = 1 / multiplier. The fields are those of jitney::Fp8QuantizeArgs; each but x may be NULL.
+   Numbers are tensors of one fp32 on x's device. */
+typedef struct jitney_fp8_quantize_args {
+    size_t size;                    /* sizeof(jitney_fp8_quantize_args) */
+    const DLTensor* x;              /* [..., cols]: bf16, fp16 or fp32 */
+    const DLTensor* out;            /* x's shape: e4m3fn or e5m2 */
+    const DLTensor* out_transposed; /* [cols, rows], rows being all that lies before the last */
+    const DLTensor* multiplier;     /* read; where dynamic, written */
+    const DLTensor* scale;          /* receives 1 / multiplier */
+    const DLTensor* amax;           /* receives the largest |x|; NaN where there is one */
+    int32_t dynamic;                /* the multiplier is made of x's own amax */
+    int32_t reserved;               /* 0 */
+} jitney_fp8_quantize_args;
+
+jitney_status jitney_fp8_quantize(const jitney_fp8_quantize_args* args, jitney_stream stream);
 
 /* Appending new keys and values to a cache. The fields are those of jitney::AppendKvArgs; what says
    where keys are is that of jitney_attention_args. */
@@ -243,6 +259,8 @@ jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* 
 jitney_status jitney_explain_append_kv(const jitney_append_kv_args* args, const char* arch,
                                        const char** json);
 jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, const char* arch,
+                                          const char** json);
+jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, const char* arch,
                                           const char** json);
 
 typedef enum jitney_backend { JITNEY_JIT = 0, JITNEY_REFERENCE = 1 } jitney_backend;

@@ -80,6 +80,7 @@ class CommandTest(unittest.TestCase):
 
 
 FORMATS = {"F32": "f", "I32": "i", "I64": "q", "BF16": "H", "F16": "e", "BOOL": "?"}
+FORMATS |= {"F8_E4M3": "B", "F8_E5M2": "B"}  # codes
 
 
 def bf16(value):

@@ -41,6 +41,28 @@ class Explain(support.CommandTest):
         )
         self.assertIn("style=half_split", half["chosen"])
 
+    def test_fp8_quantize_on_every_arch(self):
+        for arch in ARCHS:
+            with self.subTest(arch=arch):
+                answer = self.explain(
+                    "fp8-quantize", "--x", "4096,4096", "--amax", "--arch", arch, gpu=False
+                )
+                software = ",software=1" if int(arch[3:].rstrip("a")) < 89 else ""
+                self.assertEqual(
+                    answer["chosen"],
+                    f"fp8_quantize<format=bf16,out=e4m3,codes=row,amax=1{software}>@{arch}",
+                )
+        dynamic = self.explain(
+            "fp8-quantize", "--x", "5,4,3,160", "--format", "fp32", "--out-format", "e5m2",
+            "--both", "--dynamic", "--arch", "sm_90a",
+        )
+        self.assertEqual(
+            dynamic["chosen"], "fp8_quantize<format=fp32,out=e5m2,codes=both>@sm_90a"
+        )
+        self.assertEqual(
+            dynamic["before"], ["fp8_quantize<format=fp32,out=e4m3,codes=none,amax=1>@sm_90a"]
+        )
+
     def test_a_mask_and_a_decode(self):
         answer = self.explain(
             "attention", "--q", "1,1,32,128", "--kv", "1,65536,8,128", "--mask", "1,65536",

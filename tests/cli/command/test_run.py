@@ -300,5 +300,45 @@ class RunRotary(support.CommandTest):
         refuse([], lambda t: t.update(cos=("BF16", [9, 8], [0] * 72)))
 
 
+class RunFp8Quantize(support.CommandTest):
+    def quantize(self, tensors, *arguments):
+        source = self.write("in", safetensors(tensors))
+        self.succeed("run", "fp8-quantize", source, "-o", self.path("out"), *arguments)
+        return read_safetensors(self.path("out"))
+
+    def test_codes_and_amax(self):
+        x = ("BF16", [2, 3], [bf16(value) for value in (1.0, -2.5, 1000.0, 0.0, -0.0, 0.25)])
+        out = self.quantize({"x": x, "multiplier": ("F32", [], [2.0])})
+        self.assertEqual(out["out"], ("F8_E4M3", [2, 3], [0x40, 0xCA, 0x7E, 0x00, 0x80, 0x30]))
+        self.assertEqual(out["amax"], ("F32", [1], [1000.0]))
+        self.assertEqual(sorted(out), ["amax", "out"])
+
+    def test_without_a_multiplier_transposed_in_e5m2(self):
+        x = ("F32", [1, 2, 2], [1.0, 2.0, 4.0, 65536.0])
+        out = self.quantize({"x": x}, "--out-format", "e5m2", "--transposed")
+        self.assertEqual(out["out"], ("F8_E5M2", [1, 2, 2], [0x3C, 0x40, 0x44, 0x7B]))
+        self.assertEqual(out["out_transposed"], ("F8_E5M2", [2, 2], [0x3C, 0x44, 0x40, 0x7B]))
+
+    def test_dynamic(self):
+        x = ("F16", [4], [1.0, -7.0, 3.5, 0.0])
+        out = self.quantize({"x": x}, "--dynamic")
+        self.assertEqual(out["multiplier"][2], [64.0])
+        self.assertEqual(out["scale"][2], [1 / 64])
+        self.assertEqual(out["amax"][2], [7.0])
+        self.assertEqual(out["out"][2][1], 0xFE)
+
+    def test_what_does_not_fit(self):
+        x = ("F32", [2], [1.0, 2.0])
+
+        def refuse(words, tensors, *arguments):
+            source = self.write("in", safetensors(tensors))
+            self.fail_with(2, words, "run", "fp8-quantize", source, "-o", self.path("out"), *arguments)
+
+        refuse(['"x"'], {"multiplier": ("F32", [1], [1.0])})
+        refuse(["multiplier", "[2]"], {"x": x, "multiplier": x})
+        refuse(["--dynamic"], {"x": x, "multiplier": ("F32", [1], [1.0])}, "--dynamic")
+        refuse(["int32"], {"x": ("I32", [1], [1])})
+
+
 if __name__ == "__main__":
     unittest.main()

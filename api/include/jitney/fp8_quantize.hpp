@@ -1,0 +1,46 @@
+// Casting to the 8-bit floating formats E4M3 and E5M2 (Micikevicius et al. 2022, arXiv:2209.05433).
+//
+//     code = cast(x * multiplier)      x is about code * scale      scale = 1 / multiplier
+//
+// The product is rounded to fp32, and the cast rounds it to the nearest code, ties to even. It
+// saturates: what is beyond the largest number (448 of E4M3, 57344 of E5M2), infinities included,
+// becomes that number; NaN stays NaN.
+#pragma once
+
+#include <optional>
+
+#include "jitney/error.hpp"
+#include "jitney/tensor.hpp"
+
+namespace jitney {
+
+// Wherever a number is given or wanted, it is a tensor of one fp32 on x's device: the host never
+// waits for it.
+struct Fp8QuantizeArgs {
+    // bf16, fp16 or fp32, of any size and alignment. The innermost stride is 1, and the dimensions
+    // before the last can be walked in one stride, which may be any: [rows, cols] is the matrix
+    // that they make.
+    Tensor x;
+    // fp8_e4m3 or fp8_e5m2, both of one dtype where both are wanted; without either, amax alone is
+    // computed. They take one pass over x.
+    std::optional<Tensor> out;             // x's shape
+    std::optional<Tensor> out_transposed;  // [cols, rows]
+    // What x is multiplied by: read, 1 where it is left out; or, where scaling is dynamic, written.
+    std::optional<Tensor> multiplier;
+    std::optional<Tensor> scale;  // receives 1 / multiplier
+    // Receives the largest |x|, before scaling: NaN where x holds one, 0 where x is empty.
+    std::optional<Tensor> amax;
+    // The multiplier is made of x itself: the format's largest number divided by amax, and finite;
+    // 1 where amax is 0, infinite or NaN. Takes a second pass.
+    bool dynamic = false;
+};
+
+// Asynchronous on `stream` for GPU tensors, on the reference backend for host tensors. Throws Error
+// before anything is launched.
+JITNEY_API void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream = nullptr);
+
+namespace ops {
+JITNEY_API void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream = nullptr);
+}  // namespace ops
+
+}  // namespace jitney

@@ -1,0 +1,25 @@
+// fp8_quantize on the CPU: the product in fp32, as the kernel has it, and one cast.
+#pragma once
+
+#include <optional>
+
+#include "jitney/tensor.hpp"
+
+namespace jitney::reference {
+
+struct Fp8Quantize {
+    Tensor x;  // [rows, cols]: fp32, fp16 or bf16
+    // e4m3 or e5m2; either may be missing.
+    std::optional<Tensor> out;             // [rows, cols]
+    std::optional<Tensor> out_transposed;  // [cols, rows]
+    // One fp32 each. `multiplier` is read, or written where scaling is dynamic.
+    std::optional<Tensor> multiplier;
+    std::optional<Tensor> scale;
+    std::optional<Tensor> amax;
+    bool dynamic = false;
+};
+
+// Throws Error(invalid_argument) where shapes disagree.
+void fp8_quantize(const Fp8Quantize& call);
+
+}  // namespace jitney::reference

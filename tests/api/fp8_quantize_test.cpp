@@ -1,0 +1,309 @@
+// fp8_quantize: bad calls, host tensors, and from the arguments to the launches with a driver that
+// computes in software.
+#include "jitney/fp8_quantize.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "jitney/backend.hpp"
+#include "jitney/explain.hpp"
+#include "tests/api/bad_call.hpp"
+#include "tests/api/fake_gpu.hpp"
+#include "tests/runtime/allocation_count.hpp"
+#include "tests/support/fp8_quantize_problem.hpp"
+
+namespace jitney::tests {
+namespace {
+
+using Bad = BadCall<Fp8QuantizeArgs>;
+
+// 6 rows of 8, all that can be asked for.
+struct GoodCall {
+    explicit GoodCall(const Device& where) : device(where) {}
+
+    Fp8QuantizeArgs args() {
+        Fp8QuantizeArgs args;
+        args.x = at(x);
+        args.out = at(out);
+        args.out_transposed = at(out_transposed);
+        args.multiplier = at(multiplier);
+        args.scale = at(scale);
+        args.amax = at(amax);
+        return args;
+    }
+
+    Tensor at(HostTensor& tensor) const {
+        Tensor view = tensor.view();
+        view.device = device;
+        return view;
+    }
+
+    Device device;
+    HostTensor x{DType::bf16, {2, 3, 8}};
+    HostTensor out{DType::fp8_e4m3, {2, 3, 8}};
+    HostTensor out_transposed{DType::fp8_e4m3, {8, 6}};
+    HostTensor multiplier{DType::fp32, {1}};
+    HostTensor scale{DType::fp32, {1}};
+    HostTensor amax{DType::fp32, {1}};
+};
+
+void reshape(Tensor& tensor, std::initializer_list<std::int64_t> shape) {
+    tensor = Tensor::contiguous(tensor.data, tensor.dtype, shape, tensor.device);
+}
+
+std::vector<Bad> bad_calls() {
+    return {
+        {"fp8 x", [](auto& a) { a.x.dtype = DType::fp8_e4m3; }, {"x has the dtype fp8_e4m3"}},
+        {"bf16 out", [](auto& a) { a.out->dtype = DType::bf16; }, {"out", "bf16", "fp8_e5m2"}},
+        {"codes of two formats",
+         [](auto& a) { a.out_transposed->dtype = DType::fp8_e5m2; },
+         {"fp8_e4m3", "out_transposed", "fp8_e5m2"}},
+        {"shape of out",
+         [](auto& a) {
+             reshape(*a.out, {6, 8});
+         },
+         {"[2, 3, 8]", "out", "[6, 8]"}},
+        {"shape of out_transposed",
+         [](auto& a) {
+             reshape(*a.out_transposed, {6, 8});
+         },
+         {"out_transposed", "[6, 8]", "[8, 6]"}},
+        {"no dimensions", [](auto& a) { a.x.ndim = 0; }, {"x has 0 dimensions"}},
+        {"negative size", [](auto& a) { a.x.shape[1] = -3; }, {"x", "-3"}},
+        {"more elements than memory",
+         [](auto& a) { a.x.shape[0] = a.x.shape[1] = std::int64_t{1} << 31; },
+         {"x", "2147483648"}},
+        {"inner stride", [](auto& a) { a.x.strides[2] = 2; }, {"x", "innermost"}},
+        {"rows at two distances", [](auto& a) { a.x.strides[0] = 32; }, {"x", "row to row"}},
+        {"codes whose rows overlap",
+         [](auto& a) { a.out_transposed->strides[0] = 5; },
+         {"out_transposed", "overlap"}},
+        {"null x", [](auto& a) { a.x.data = nullptr; }, {"x", "no data"}},
+        {"null out", [](auto& a) { a.out->data = nullptr; }, {"out", "no data"}},
+        {"null amax", [](auto& a) { a.amax->data = nullptr; }, {"amax", "no data"}},
+        {"odd x",
+         [](auto& a) { a.x.data = static_cast<std::byte*>(a.x.data) + 1; },
+         {"x begins at", "2 bytes"}},
+        {"two multipliers", [](auto& a) { reshape(*a.multiplier, {2}); }, {"multiplier", "[2]"}},
+        {"bf16 multiplier",
+         [](auto& a) { a.multiplier->dtype = DType::bf16; },
+         {"multiplier", "fp32"}},
+        {"int32 amax", [](auto& a) { a.amax->dtype = DType::int32; }, {"amax", "fp32"}},
+        {"out elsewhere",
+         [](auto& a) {
+             a.out->device = {DeviceType::cuda, 7};
+         },
+         {"out", "GPU 7"}},
+        {"amax elsewhere",
+         [](auto& a) {
+             a.amax->device = {DeviceType::cuda, 7};
+         },
+         {"amax", "GPU 7"}},
+        {"codes in x", [](auto& a) { a.out->data = a.x.data; }, {"out begins where x does"}},
+        {"one place for all codes",
+         [](auto& a) { a.out_transposed->data = a.out->data; },
+         {"out_transposed begins where out does"}},
+        {"amax in scale", [](auto& a) { a.amax->data = a.scale->data; }, {"amax", "scale"}},
+        {"scale in multiplier",
+         [](auto& a) { a.scale->data = a.multiplier->data; },
+         {"scale", "multiplier"}},
+        {"nothing wanted",
+         [](auto& a) {
+             a.out.reset();
+             a.out_transposed.reset();
+             a.amax.reset();
+         },
+         {"neither out nor out_transposed nor amax"}},
+        {"dynamic without codes",
+         [](auto& a) {
+             a.out.reset();
+             a.out_transposed.reset();
+             a.dynamic = true;
+         },
+         {"dynamic", "out_transposed"}},
+        {"a multiplier for amax alone",
+         [](auto& a) {
+             a.out.reset();
+             a.out_transposed.reset();
+         },
+         {"multiplier"}},
+    };
+}
+
+void check_all_refused(const Device& device) {
+    GoodCall good(device);
+    for (const Bad& bad : bad_calls()) {
+        check_refused(bad, good.args(), [](const auto& args) { fp8_quantize(args); });
+        check_refused(bad, good.args(), [](const auto& args) { ops::fp8_quantize(args); });
+    }
+}
+
+// Of the fake GPU, whose memory is host memory.
+Fp8QuantizeArgs args_of(Fp8QuantizeProblem& problem) {
+    return problem.args([](HostTensor& tensor) { return on_gpu(tensor); });
+}
+
+void check_same(Fp8QuantizeProblem& actual, Fp8QuantizeProblem expected) {
+    expected.run_reference();
+    const std::string difference = actual.difference(expected);
+    CHECK_MESSAGE(difference.empty(), actual.test.text(), ": ", difference);
+}
+
+}  // namespace
+
+TEST_CASE("bad calls of fp8_quantize are refused with a sentence") {
+    check_all_refused({DeviceType::cpu, 0});
+}
+
+TEST_CASE("scenario: bad fp8_quantize" * doctest::skip()) {
+    const fake::Cuda& fake = start_software_gpu();
+    check_all_refused({DeviceType::cuda, 0});
+    CHECK(fake.launches == 0);
+    CHECK(fake.loads == 0);
+}
+
+TEST_CASE("bad calls of fp8_quantize reach no GPU") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: bad fp8_quantize", fake_gpu(cache)));
+}
+
+TEST_CASE("fp8_quantize runs on the reference backend for host tensors") {
+    Random random(5);
+    Fp8QuantizeCase test;
+    test.shape = {5, 4, 3, 160};
+    test.transposed = test.amax = test.scale = true;
+    test.multiplier = 0.5;
+    Fp8QuantizeProblem problem(test, random);
+    const Fp8QuantizeProblem untouched = problem;
+    const Fp8QuantizeArgs args = problem.args([](HostTensor& tensor) { return tensor.view(); });
+    fp8_quantize(args);
+    CHECK(last_run() == "reference");
+    check_same(problem, untouched);
+    CHECK_THROWS_WITH_AS(ops::fp8_quantize(args), doctest::Contains("in host memory"), Error);
+}
+
+TEST_CASE("a zero-length matrix on the host runs nothing and defines its numbers") {
+    Random random(5);
+    Fp8QuantizeCase test;
+    test.shape = {0, 8};
+    test.amax = test.dynamic = test.scale = true;
+    Fp8QuantizeProblem problem(test, random);
+    fp8_quantize(problem.args([](HostTensor& tensor) { return tensor.view(); }));
+    CHECK(last_run().empty());
+    CHECK(problem.amax.get(0) == 0.0);
+    CHECK(problem.multiplier.get(0) == 1.0);
+    CHECK(problem.scale.get(0) == 1.0);
+}
+
+TEST_CASE("scenario: random fp8_quantize" * doctest::skip()) {
+    start_software_gpu();
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (int i = 0; i < 200; ++i) {
+        Fp8QuantizeCase test;
+        test.dtype = static_cast<DType>(random.integer(0, 2));
+        test.out = random.chance(0.5) ? DType::fp8_e4m3 : DType::fp8_e5m2;
+        test.shape = {random.integer(1, 70), random.integer(1, 90)};
+        if (random.chance(0.2)) test.shape = {random.integer(1, 5000)};
+        test.rows = random.chance(0.7);
+        test.transposed = !test.rows || random.chance(0.5);
+        test.amax = random.chance(0.5);
+        test.scale = random.chance(0.5);
+        test.dynamic = random.chance(0.4);
+        test.multiplier.reset();
+        if (random.chance(0.7)) test.multiplier = random.uniform(0.01, 5.0);
+        if (random.chance(0.4)) test.x_padding = random.integer(1, 9);
+        if (random.chance(0.4)) test.out_padding = random.integer(1, 9);
+        if (random.chance(0.4)) test.transposed_padding = random.integer(1, 9);
+        Fp8QuantizeProblem problem(test, random);
+        const Fp8QuantizeProblem untouched = problem;
+        fp8_quantize(args_of(problem));
+        CHECK(last_run().starts_with("fp8_quantize<"));
+        check_same(problem, untouched);
+    }
+}
+
+TEST_CASE("what reaches the kernels of fp8_quantize means what the arguments mean") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: random fp8_quantize", fake_gpu(cache)));
+}
+
+TEST_CASE("scenario: launches of fp8_quantize" * doctest::skip()) {
+    fake::Cuda& fake = start_software_gpu();
+    Random random(3);
+    Fp8QuantizeCase test;
+    test.shape = {300, 700};
+    test.amax = true;
+    Fp8QuantizeProblem given(test, random);
+    fp8_quantize(args_of(given));
+    CHECK(fake.launches == 1);  // codes and amax in one pass
+    Explanation expected = explain(args_of(given));
+    CHECK(last_run() == expected.chosen);
+    CHECK(expected.before.empty());
+    CHECK(fake.launch.grid == expected.grid);
+    CHECK(fake.launch.shared_bytes == static_cast<unsigned>(expected.shared_bytes));
+
+    test.dynamic = true;
+    test.multiplier.reset();
+    Fp8QuantizeProblem dynamic(test, random);
+    fp8_quantize(args_of(dynamic));
+    CHECK(fake.launches == 3);
+    expected = explain(args_of(dynamic));
+    CHECK(last_run() == expected.chosen);
+    CHECK(expected.before.size() == 1);
+
+    // Empty: the numbers are set by the driver, and nothing is launched.
+    test.shape = {0, 16};
+    test.scale = true;
+    test.multiplier = 1.0;
+    Fp8QuantizeProblem empty(test, random);
+    fp8_quantize(args_of(empty));
+    CHECK(last_run().empty());
+    CHECK(fake.launches == 3);
+    CHECK(empty.amax.get(0) == 0.0);
+    CHECK(empty.multiplier.get(0) == 1.0);
+    CHECK(empty.scale.get(0) == 1.0);
+    CHECK(fake.synchronizations == 0);
+
+    const Fp8QuantizeArgs given_args = args_of(given);
+    const Fp8QuantizeArgs dynamic_args = args_of(dynamic);
+    fake.kernel = nullptr;
+    const int allocations = fake.allocations;
+    const long before = allocations_of_this_thread();
+    for (int i = 0; i < 100; ++i) {
+        fp8_quantize(given_args);
+        fp8_quantize(dynamic_args);
+    }
+    CHECK(allocations_of_this_thread() == before);
+    CHECK(fake.allocations == allocations);
+    CHECK(fake.synchronizations == 0);
+}
+
+TEST_CASE("fp8_quantize launches what explain tells, and nothing for nothing") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: launches of fp8_quantize", fake_gpu(cache)));
+}
+
+TEST_CASE("scenario: captured fp8_quantize" * doctest::skip()) {
+    fake::Cuda& fake = start_software_gpu();
+    Random random(3);
+    Fp8QuantizeCase test;
+    test.dynamic = true;
+    Fp8QuantizeProblem problem(test, random);
+    fake.capture_status = 1;
+    try {
+        fp8_quantize(args_of(problem));
+        FAIL("it ran");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::capture);
+        check_sentence(error.what());
+    }
+    CHECK(fake.launches == 0);  // not even the first of the two
+}
+
+TEST_CASE("a dynamic fp8_quantize that is not loaded launches neither kernel in a capture") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: captured fp8_quantize", fake_gpu(cache)));
+}
+
+}  // namespace jitney::tests
