@@ -100,7 +100,7 @@ jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, 
 
 jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, const char* arch,
                                           const char** json) {
-    return jitney::c_abi::explain_call(args, arch, json);
+    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
 }
 
 }  // extern "C"
