@@ -94,7 +94,7 @@ FAULTS = [
           "(steps + params.split_parts - 1) / params.split_parts", "(steps + parts - 1) / parts"),
     Fault("attention/split.cuh", "blocks without a part are waited for",
           "const unsigned last = static_cast<unsigned>(parts) - 1;",
-          "const unsigned last = static_cast<unsigned>(params.splits) - 1;"),
+          "const unsigned last = static_cast<unsigned>(max(parts, params.splits)) - 1;"),
     Fault("attention/decode_mma.cuh", "blocks without a part take part",
           "        if (block.split >= part.parts) return;\n", ""),
     Fault("attention/softmax.cuh", "a row that sees nothing is divided by zero",

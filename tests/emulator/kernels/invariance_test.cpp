@@ -27,6 +27,12 @@ std::vector<std::int64_t> key_counts(const Covered& covered, tests::Random& rand
     return {random.integer(2 * step, 5 * step / 2), random.integer(0, step)};
 }
 
+// As many as ask for the line's tile; more than one, which causality would not show.
+std::int64_t queries(const Covered& covered, std::int64_t group, tests::Random& random) {
+    if (is_decode(covered.attention->kernel)) return covered.attention->problem.q_len / group;
+    return covered.attention->problem.packed ? random.integer(2, 150) : 66;
+}
+
 struct Seen {
     int requests = 0;
     int divided = 0;
@@ -68,10 +74,9 @@ void run_kernel_of(KernelId kernel) {
         for (const std::int64_t keys : key_counts(covered, random)) {
             ServingShape shape;
             shape.packed = packed;
-            shape.q_lens = {is_decode(kernel) ? random.integer(1, 3)
-                                              : (packed ? random.integer(1, 150) : 66)};
             shape.kv_lens = {keys};
             shape.group = random.integer(1, 2);
+            shape.q_lens = {queries(covered, shape.group, random)};
             shape.keys = random.pick<KeyForm>(key_forms(covered));
             if (shape.keys == KeyForm::block_table || shape.keys == KeyForm::page_list) {
                 shape.page_size = 16;
