@@ -29,12 +29,12 @@ struct Form {
         shape.group = 4;
         shape.packed = packed;
         shape.keys = keys;
-        shape.room = 3000;
+        shape.room = 1500;
         shape.page_size = keys == KeyForm::block_table || keys == KeyForm::page_list ? 16 : 1;
         shape.causal = true;
         shape.new_len = append ? 1 : 0;
         constexpr int batch = 6;
-        std::int64_t left = 400;
+        std::int64_t left = 200;
         for (int i = 0; i < batch; ++i) {
             const bool gone = random.chance(0.3);  // a place that nobody has
             const std::int64_t rows = packed ? random.integer(0, left / 2) : 1;
@@ -87,7 +87,7 @@ TEST_CASE("a captured plan follows lengths, pages and requests that it is replay
             if (own) args.workspace = workspace.view();
             const Graph graph(stream, [&] { plan.run(args, stream); });
             CHECK(last_run() == plan.explanation().chosen);
-            for (int replay = 0; replay < 4; ++replay) {
+            for (int replay = 0; replay < (is_quick() ? 2 : 4); ++replay) {
                 ServingProblem next(form.shape(random), random);
                 INFO(next.shape.text());
                 device.upload(next);
