@@ -91,28 +91,28 @@ int ordinal_of(CUdevice handle) {
 // process, unlike its handle, so that one question tells whether it is still the same.
 struct ContextMemo {
     unsigned long long context_id = 0;
-    int ordinal = -1;
+    const DeviceInfo* device = nullptr;
 };
-thread_local ContextMemo memo;
+constinit thread_local ContextMemo memo;
 
-// The device of the current context; -1 where there is none.
-int current_ordinal() {
+// The device of the current context; null where there is none.
+const DeviceInfo* device_of_context() {
     const Driver& cuda = driver();
     unsigned long long id = 0;
-    if (memo.ordinal >= 0 && cuda.cuCtxGetId(nullptr, &id) == CUDA_SUCCESS && id == memo.context_id)
-        [[likely]] {
-        return memo.ordinal;
+    if (memo.device != nullptr && cuda.cuCtxGetId(nullptr, &id) == CUDA_SUCCESS &&
+        id == memo.context_id) [[likely]] {
+        return memo.device;
     }
     // Asked for first: a question for the device of no context would be an error of the driver,
     // which compute-sanitizer counts.
     CUcontext context = nullptr;
     check(cuda.cuCtxGetCurrent(&context), "cuCtxGetCurrent");
-    if (context == nullptr) return -1;
+    if (context == nullptr) return nullptr;
     CUdevice handle = 0;
     check(cuda.cuCtxGetDevice(&handle), "cuCtxGetDevice");
     check(cuda.cuCtxGetId(nullptr, &id), "cuCtxGetId");
-    memo = {id, ordinal_of(handle)};
-    return memo.ordinal;
+    memo = {id, &device(ordinal_of(handle))};
+    return memo.device;
 }
 
 }  // namespace
@@ -142,13 +142,12 @@ const DeviceInfo& device(int ordinal) {
 }
 
 const DeviceInfo& current_device(int fallback) {
-    const int ordinal = current_ordinal();
-    if (ordinal >= 0) return device(ordinal);
+    if (const DeviceInfo* current = device_of_context()) return *current;
     const DeviceInfo& info = device(fallback);
     check(driver().cuCtxSetCurrent(primary_context(fallback)), "cuCtxSetCurrent");
     unsigned long long id = 0;
     check(driver().cuCtxGetId(nullptr, &id), "cuCtxGetId");
-    memo = {id, fallback};
+    memo = {id, &info};
     return info;
 }
 
@@ -157,7 +156,9 @@ std::uint64_t last_context_id() noexcept {
 }
 
 DeviceScope::DeviceScope(int ordinal) {
-    if (current_ordinal() == ordinal) return;
+    if (const DeviceInfo* current = device_of_context(); current && current->ordinal == ordinal) {
+        return;
+    }
     check(driver().cuCtxPushCurrent(primary_context(ordinal)), "cuCtxPushCurrent");
     pushed_ = true;
 }
