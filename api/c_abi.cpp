@@ -161,6 +161,10 @@ jitney_status jitney_fp8_quantize(const jitney_fp8_quantize_args* args, jitney_s
     return operation([&] { fp8_quantize(arguments(args), stream); });
 }
 
+jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream) {
+    return operation([&] { fp8_gemm(arguments(args), stream); });
+}
+
 jitney_status jitney_push_backend(int backend) {
     return guarded([&] { scopes.pushed.emplace_back(backend_of(backend)); });
 }

@@ -196,6 +196,27 @@ Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given) {
     return args;
 }
 
+Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given) {
+    const auto known =
+        known_fields(given, "jitney_fp8_gemm_args",
+                     offsetof(jitney_fp8_gemm_args, reserved) + sizeof(given->reserved));
+    if (known.reserved != 0) {
+        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
+    }
+    Fp8GemmArgs args;
+    args.a = required(known.a, "a");
+    args.b = required(known.b, "b");
+    args.out = required(known.out, "out");
+    args.dequant_scale = required(known.dequant_scale, "dequant_scale");
+    args.bias = optional(known.bias, "bias");
+    args.out_multiplier = optional(known.out_multiplier, "out_multiplier");
+    args.amax = optional(known.amax, "amax");
+    args.trans_a = known.trans_a != 0;
+    args.trans_b = known.trans_b != 0;
+    args.fast_accum = known.fast_accum != 0;
+    return args;
+}
+
 std::string text(const char* given, const char* name) {
     if (given == nullptr) refuse("{} is null: give a text", name);
     return given;

@@ -6,6 +6,7 @@
 
 #include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
+#include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/jitney.h"
 #include "jitney/merge_states.hpp"
@@ -20,6 +21,7 @@ AppendKvArgs arguments(const jitney_append_kv_args* given);
 using MergeParts = std::array<PartialState, 16>;
 MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& parts);
 Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given);
+Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given);
 
 // A text that the caller has to give; `name` is for the sentence where it is null.
 std::string text(const char* given, const char* name);

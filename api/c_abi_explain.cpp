@@ -103,4 +103,9 @@ jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, 
     return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
 }
 
+jitney_status jitney_explain_fp8_gemm(const jitney_fp8_gemm_args* args, const char* arch,
+                                      const char** json) {
+    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
+}
+
 }  // extern "C"

@@ -7,11 +7,13 @@
 #include "api/tensor_checks.hpp"
 #include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
+#include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
 #include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
+#include "policy/fp8_gemm.hpp"
 #include "policy/fp8_quantize.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
@@ -22,6 +24,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::pres
 policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
 policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data = Data::present);
 policy::AppendKvProblem check(const AppendKvArgs& args, Data data = Data::present);
+policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data = Data::present);
 
 // What fp8_quantize is called with, as matrices.
 struct Fp8QuantizeCall {
@@ -49,6 +52,10 @@ inline bool has_no_rows(const policy::AppendKvProblem& problem) noexcept {
 }
 inline bool has_no_rows(const policy::Fp8QuantizeProblem& problem) noexcept {
     return problem.rows == 0 || problem.cols == 0;
+}
+
+inline bool has_no_rows(const policy::Fp8GemmProblem& problem) noexcept {
+    return problem.m == 0 || problem.n == 0;
 }
 
 // Each tensor is rotated in place: what lies past rotary_dim is not touched.

@@ -64,6 +64,8 @@ Operation operation_of(KernelId kernel) {
             return Operation::append_kv;
         case KernelId::fp8_quantize:
             return Operation::fp8_quantize;
+        case KernelId::fp8_gemm_mma:
+            return Operation::fp8_gemm;
         default:
             return Operation::attention;
     }

@@ -116,4 +116,21 @@ Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch) {
     return explanation;
 }
 
+Explanation explain(const Fp8GemmArgs& args, std::string_view arch) {
+    const policy::Fp8GemmProblem problem = checks::check(args, checks::Data::absent);
+    const policy::DeviceFacts facts = facts_for(arch, args.a.device);
+    Explanation explanation;
+    explanation.arch = facts.arch.text();
+    if (checks::has_no_rows(problem)) return explanation;
+    const policy::Candidate candidate = policy::rank_fp8_gemm(problem, facts);
+    explanation.candidates.push_back(explained(candidate));
+    if (candidate.accepted()) {
+        const policy::Fp8GemmChoice choice = policy::choose_fp8_gemm(problem, facts);
+        fill(explanation, choice.spec, choice.geometry);
+        explanation.splits = choice.splits;
+        explanation.workspace_bytes = choice.workspace.total();
+    }
+    return explanation;
+}
+
 }  // namespace jitney

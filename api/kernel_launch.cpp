@@ -7,6 +7,7 @@
 #include "jitney/error.hpp"
 #include "kernel_sources/attention/append_kv.h"
 #include "policy/attention.hpp"
+#include "policy/fp8_gemm.hpp"
 #include "policy/fp8_quantize.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/runtime.hpp"
@@ -23,6 +24,8 @@ int shared_bytes_of(const policy::Spec& spec) {
             return append_shared_bytes(kAppendThreads);
         case policy::KernelId::fp8_quantize:
             return policy::fp8_quantize_shared_bytes(spec);
+        case policy::KernelId::fp8_gemm_mma:
+            return policy::fp8_gemm_shared_bytes(spec);
         default:
             return policy::attention_shared_bytes(spec);
     }
@@ -83,6 +86,7 @@ void launch_kernel(const runtime::Kernel& kernel, const policy::Geometry& geomet
     shape.block = dim3(geometry.block);
     shape.cluster = dim3(geometry.cluster);
     shape.shared_bytes = geometry.shared_bytes;
+    shape.programmatic_dependent = geometry.programmatic;
     std::array<void*, 1> parameters{params};
     runtime::launch(kernel, shape, parameters.data(), stream);
 }

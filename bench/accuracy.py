@@ -88,6 +88,17 @@ def check_codes(x, multiplier, out, out_transposed, amax):
     return 0.0, 0.0
 
 
+def check_product(a, b, scale, out):
+    """a [m, k] and b [n, k] of any format."""
+    tf32 = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    want = (a.float() @ b.float().t()) * scale
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    errors = Errors()
+    errors.add(out, want, "product")
+    return errors.largest, errors.sum / max(errors.count, 1)
+
+
 def check_rotary(x, cos, sin, out):
     errors = Errors()
     pairs = x.float().unflatten(-1, (-1, 2))

@@ -95,6 +95,23 @@ class Fp8QuantizeArgs(ctypes.Structure):
     ]
 
 
+class Fp8GemmArgs(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("a", POINTER(DLTensor)),
+        ("b", POINTER(DLTensor)),
+        ("out", POINTER(DLTensor)),
+        ("dequant_scale", POINTER(DLTensor)),
+        ("bias", POINTER(DLTensor)),
+        ("out_multiplier", POINTER(DLTensor)),
+        ("amax", POINTER(DLTensor)),
+        ("trans_a", c_int32),
+        ("trans_b", c_int32),
+        ("fast_accum", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 # name -> DLPack's code and bits
 DTYPES = {
     "float32": (2, 32),
@@ -213,6 +230,7 @@ class Library:
             ("attention_plan_destroy", [c_void_p]),
             ("rotary_emb", [POINTER(RotaryArgs), c_void_p]),
             ("fp8_quantize", [POINTER(Fp8QuantizeArgs), c_void_p]),
+            ("fp8_gemm", [POINTER(Fp8GemmArgs), c_void_p]),
             ("push_kernel", [c_char_p]),
             ("push_backend", [c_int]),
             ("pop", []),
@@ -254,6 +272,9 @@ class Library:
 
     def fp8_quantize(self, **fields):
         return self._call(self.dll.jitney_fp8_quantize, Fp8QuantizeArgs, fields)
+
+    def fp8_gemm(self, **fields):
+        return self._call(self.dll.jitney_fp8_gemm, Fp8GemmArgs, fields)
 
     def plan(self, call):
         return Plan(self, call)

@@ -384,6 +384,51 @@ class Quantize(Cell):
         return {"GBps": {name: self.shape.bytes() / us / 1e3 for name, us in times.items()}}
 
 
+class Product(Cell):
+    """fp8_gemm, beside torch._scaled_mm, which is cuBLASLt: with exact sums, and with fast ones."""
+
+    against = "precise"
+
+    def measure(self):
+        s = self.shape
+        trans_a, trans_b = (letter == "t" for letter in s.layout)
+        scale = torch.full((1,), 1 / math.sqrt(s.k), device="cuda")
+        one = torch.ones(1, device="cuda")
+
+        def random(rows, columns):
+            return torch.randn(rows, columns, device="cuda").to(torch.float8_e4m3fn)
+
+        def laid_out(x, turned):
+            return x.view(torch.uint8).t().contiguous().view(x.dtype) if turned else x
+
+        sets = []
+        for _ in range(shapes.sets_needed(s.bytes(), self.options.sets)):
+            a, b = random(s.m, s.k), random(s.n, s.k)
+            out = torch.full((s.m, s.n), math.nan, device="cuda", dtype=DTYPE)
+            sets.append((a, b, laid_out(a, trans_a), laid_out(b, not trans_b), out))
+        calls = [
+            on_stream(
+                self.library.fp8_gemm(
+                    a=tensor_of(a), b=tensor_of(b), out=tensor_of(out),
+                    dequant_scale=tensor_of(scale), trans_a=int(trans_a), trans_b=int(trans_b),
+                )
+            )
+            for _, _, a, b, out in sets
+        ]
+        a, b, *_, out = sets[0]
+        checked = self.checked(calls[0], lambda: accuracy.check_product(a, b, scale, out))
+        contenders = {"jitney": calls}
+        if s.layout == "nt":
+            for name, fast in (("precise", False), ("fast", True)):
+                contenders[name] = [
+                    lambda a=a, b=b, fast=fast: torch._scaled_mm(
+                        a, b.t(), scale_a=scale, scale_b=one, out_dtype=DTYPE, use_fast_accum=fast
+                    )
+                    for a, b, *_ in sets
+                ]
+        return self.figures(self.timed(contenders, True), *checked)
+
+
 def host_times(library, options):
     """Microseconds of the host for one call of a tiny problem; ctypes' own share beside them."""
     shape = shapes.Attention("decode", 1, 32, 8, 1, 128, 128)
@@ -414,4 +459,5 @@ KINDS = {
     "ragged": Ragged,
     "mask": Mask,
     "quantize": Quantize,
+    "gemm": Product,
 }

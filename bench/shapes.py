@@ -161,6 +161,39 @@ def quantize():
             yield Quantize(rows, cols, variant)
 
 
+@dataclass(frozen=True)
+class Product:
+    m: int
+    n: int
+    k: int
+    layout: str = "nt"  # whether a and b are transposed; torch takes "nt" alone
+    mode: str = "gemm"
+
+    def name(self):
+        return f"{self.m}x{self.n}x{self.k} {self.layout}"
+
+    def flops(self):
+        return 2 * self.m * self.n * self.k
+
+    def bytes(self):
+        return (self.m + self.n) * self.k + 2 * self.m * self.n
+
+
+def gemm():
+    """FP8 products as a linear layer makes them, and one size in the other layouts."""
+    for side in (256, 512, 1024, 1536, 2048, 4096, 8192):
+        yield Product(side, side, side)
+    for m in (16, 64, 128, 256, 384, 512, 1024):
+        yield Product(m, 4096, 4096)
+    for m in (16, 128, 1024, 4096):
+        yield Product(m, 14336, 4096)
+    yield Product(4096, 4096, 14336)
+    yield Product(128, 4096, 14336)
+    for layout in ("nn", "tt", "tn"):
+        yield Product(4096, 4096, 4096, layout)
+        yield Product(16, 4096, 4096, layout)
+
+
 MODES = {
     "prefill": prefill,
     "gqa": gqa,
@@ -170,6 +203,7 @@ MODES = {
     "ragged": ragged,
     "mask": mask,
     "quantize": quantize,
+    "gemm": gemm,
 }
 
 
@@ -180,7 +214,7 @@ def shapes_of(mode, quick=False):
 
 def kernel_of(force, mode):
     """The kernel that --force means in this mode: a name, or a variant such as mma."""
-    if force is None or mode in ("rotary", "quantize"):
+    if force is None or mode in ("rotary", "quantize", "gemm"):
         return None
     if force.startswith("attn_"):
         return force

@@ -174,6 +174,7 @@ void add_bench(CLI::App& root, Request& request) {
                                 "Time one operation: median, spread, and the share of the limit");
     add_bench_attention(group, request);
     add_bench_rotary(group, request);
+    add_bench_fp8_gemm(group, request);
 }
 
 }  // namespace jitney::cli

@@ -51,5 +51,6 @@ int run_bench(const BenchOptions& options, const BenchWork& work,
 // One a file.
 void add_bench_attention(CLI::App& group, Request& request);
 void add_bench_rotary(CLI::App& group, Request& request);
+void add_bench_fp8_gemm(CLI::App& group, Request& request);
 
 }  // namespace jitney::cli

@@ -34,11 +34,15 @@ std::vector<std::byte> bench_values(DType dtype, std::size_t bytes) {
         case DType::bf16:
             fill<std::uint16_t>(values, [&] { return reference::to_bf16(number()); });
             break;
+        case DType::fp8_e4m3:
+            fill<std::uint8_t>(values, [&] { return reference::to_e4m3(number()); });
+            break;
+        case DType::fp8_e5m2:
+            fill<std::uint8_t>(values, [&] { return reference::to_e5m2(number()); });
+            break;
         case DType::boolean:
             fill<std::uint8_t>(values, [&random] { return random() % 16 != 0 ? 1 : 0; });
             break;
-        case DType::fp8_e4m3:
-        case DType::fp8_e5m2:
         case DType::int32:
         case DType::int64:
             break;

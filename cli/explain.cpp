@@ -118,6 +118,8 @@ void add_explain(CLI::App& root, Request& request) {
     add_operation(group, request, "fp8-quantize",
                   "Casting to an 8-bit floating format, of the shape given",
                   std::make_shared<Options<Fp8QuantizeProblem>>());
+    add_operation(group, request, "fp8-gemm", "A product of FP8 matrices, of the shapes given",
+                  std::make_shared<Options<Fp8GemmProblem>>());
 }
 
 }  // namespace jitney::cli

@@ -98,4 +98,47 @@ Fp8QuantizeArgs Fp8QuantizeProblem::arguments(Device device) const {
     return args;
 }
 
+DType product_dtype_of(const std::string& format) {
+    return format == "e4m3" || format == "e5m2" ? fp8_dtype_of(format) : dtype_of(format);
+}
+
+void add_product_options(CLI::App& command, std::string& out, bool& trans_a, bool& trans_b,
+                         bool& fast_accum) {
+    add_word(command, "--out", out, {"bf16", "fp16", "fp32", "e4m3", "e5m2"},
+             "Format of the output (bf16)");
+    command.add_flag("--trans-a", trans_a, "a is [k, m], not [m, k]");
+    command.add_flag("--trans-b", trans_b, "b is [n, k], not [k, n]");
+    command.add_flag("--fast-accum", fast_accum,
+                     "Leave the sums to the tensor cores, where they are less exact than fp32");
+}
+
+void Fp8GemmProblem::add_to(CLI::App& command) {
+    add_shape(command, "--a", a, "Shape of a: m,k")->required();
+    add_shape(command, "--b", b, "Shape of b: k,n")->required();
+    add_fp8_format(command, "--format-a", format_a);
+    add_fp8_format(command, "--format-b", format_b);
+    add_product_options(command, out, trans_a, trans_b, fast_accum);
+    add_word(command, "--bias", bias, {"none", "bf16", "fp32"}, "Format of the bias (none)");
+    command.add_flag("--amax", amax, "With an output in FP8: its largest magnitude too");
+}
+
+Fp8GemmArgs Fp8GemmProblem::arguments(Device device) const {
+    require_dims("--a", a, 2, trans_a ? "k,m" : "m,k");
+    require_dims("--b", b, 2, trans_b ? "n,k" : "k,n");
+    const auto number = [&device] { return shaped("a number", {1}, DType::fp32, device); };
+    Fp8GemmArgs args;
+    args.a = shaped("--a", a, fp8_dtype_of(format_a), device);
+    args.b = shaped("--b", b, fp8_dtype_of(format_b), device);
+    args.out =
+        shaped("--out", {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]}, product_dtype_of(out), device);
+    args.dequant_scale = number();
+    if (bias != "none") args.bias = shaped("--bias", {args.out.shape[1]}, dtype_of(bias), device);
+    if (size_of(args.out.dtype) == 1) args.out_multiplier = number();
+    if (amax) args.amax = number();
+    args.trans_a = trans_a;
+    args.trans_b = trans_b;
+    args.fast_accum = fast_accum;
+    return args;
+}
+
 }  // namespace jitney::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/arguments.hpp"
+#include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/rotary.hpp"
 
@@ -56,6 +57,28 @@ struct Fp8QuantizeProblem {
 // e4m3 or e5m2.
 DType fp8_dtype_of(const std::string& format);
 void add_fp8_format(CLI::App& command, const std::string& option, std::string& format);
+
+struct Fp8GemmProblem {
+    Shape a;
+    Shape b;
+    std::string format_a = "e4m3";
+    std::string format_b = "e4m3";
+    std::string out = "bf16";
+    std::string bias = "none";
+    bool trans_a = false;
+    bool trans_b = false;
+    bool fast_accum = false;
+    bool amax = false;
+
+    void add_to(CLI::App& command);
+    // The call, its pointers null.
+    Fp8GemmArgs arguments(Device device) const;
+};
+
+// What a product of FP8 matrices may be written as.
+DType product_dtype_of(const std::string& format);
+void add_product_options(CLI::App& command, std::string& out, bool& trans_a, bool& trans_b,
+                         bool& fast_accum);
 
 RotaryStyle style_of(const std::string& style);
 void add_style(CLI::App& command, std::string& style);

@@ -116,6 +116,7 @@ void add_run(CLI::App& root, Request& request) {
     add_run_attention(group, request);
     add_run_rotary(group, request);
     add_run_fp8_quantize(group, request);
+    add_run_fp8_gemm(group, request);
 }
 
 }  // namespace jitney::cli

@@ -63,5 +63,6 @@ class Run {
 void add_run_attention(CLI::App& group, Request& request);
 void add_run_rotary(CLI::App& group, Request& request);
 void add_run_fp8_quantize(CLI::App& group, Request& request);
+void add_run_fp8_gemm(CLI::App& group, Request& request);
 
 }  // namespace jitney::cli

@@ -1,7 +1,6 @@
 #include "policy/attention_tile.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernel_sources/attention/layout.h"
 #include "kernel_sources/attention/work_map.h"
@@ -96,11 +95,6 @@ int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stage
 }
 
 }  // namespace
-
-std::int64_t product(std::int64_t a, std::int64_t b) {
-    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    return b != 0 && a > most / b ? most : a * b;
-}
 
 AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts) {
     Tile tile{};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "policy/arithmetic.hpp"
 #include "policy/attention.hpp"
 
 namespace jitney::policy {
@@ -18,13 +19,6 @@ struct AttentionTile {
 
 AttentionTile attention_tile(KernelId kernel, const AttentionProblem& problem,
                              const DeviceFacts& facts);
-
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
-
-// Of two counts; what would not fit into 64 bits stays above every limit.
-std::int64_t product(std::int64_t a, std::int64_t b);
 
 // Query rows that share a KV head.
 inline std::int64_t rows_a_head(const AttentionProblem& problem) {

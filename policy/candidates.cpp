@@ -25,6 +25,8 @@ std::string reason_text(const Candidate& c) {
             return {};
         case Reason::arch_too_old:
             return fmt::format("needs sm_{} or newer, this is sm_{}", c.a, c.b);
+        case Reason::no_fp8_tensor_cores:
+            return fmt::format("FP8 tensor cores need sm_{} or newer, this is sm_{}", c.a, c.b);
         case Reason::format_needs_scalar:
             return "the tensor cores take bf16 and fp16, not fp32";
         case Reason::head_dim_not_multiple:

@@ -13,6 +13,7 @@ namespace jitney::policy {
 enum class Reason : std::uint8_t {
     accepted,
     arch_too_old,           // a: needed, b: the device's
+    no_fp8_tensor_cores,    // a: needed, b: the device's
     format_needs_scalar,    // tensor cores take bf16 and fp16
     head_dim_not_multiple,  // a: head_dim, b: of
     head_dim_too_large,     // a: head_dim, b: limit
@@ -55,6 +56,7 @@ struct Geometry {
     std::array<unsigned, 3> block{1, 1, 1};
     std::array<unsigned, 3> cluster{1, 1, 1};
     int shared_bytes = 0;
+    bool programmatic = false;  // may begin before its predecessor in the stream has ended
 };
 
 }  // namespace jitney::policy

@@ -103,6 +103,21 @@ constexpr ConstantInfo kCodes = {.name = "codes", .kind = ConstantKind::name, .n
 constexpr std::array kQuantize = {format(kFloating), format(k8Bit, "out"), kCodes, option("amax"),
                                   option("software")};
 
+constexpr ConstantInfo kProductStages = {
+    .name = "stages", .kind = ConstantKind::integer, .range = {3, 16}};
+constexpr std::array kFp8GemmMma = {
+    format(k8Bit, "a"),
+    format(k8Bit, "b"),
+    format(kFloating | k8Bit, "out"),
+    tile({16, 128, 1, true}, {32, 128, 1, true}),
+    kProductStages,
+    ConstantInfo{.name = "trans_a", .kind = ConstantKind::flag},
+    ConstantInfo{.name = "trans_b", .kind = ConstantKind::flag},
+    option("unpack"),     // products of fp16, where the tensor cores take no FP8
+    option("promote"),    // sums of the tensor cores are added up beside them
+    option("unaligned"),  // rows begin anywhere
+};
+
 constexpr std::array kKernels = {
     KernelInfo{KernelId::attn_decode_scalar, "attn_decode_scalar", "attention/decode_scalar.cuh",
                kDecodeScalar, 75},
@@ -119,6 +134,7 @@ constexpr std::array kKernels = {
     KernelInfo{KernelId::append_kv, "append_kv", "attention/append_kv.cuh", kAppendKv, 75},
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},
     KernelInfo{KernelId::fp8_quantize, "fp8_quantize", "fp8/quantize.cuh", kQuantize, 75},
+    KernelInfo{KernelId::fp8_gemm_mma, "fp8_gemm_mma", "fp8/gemm_mma.cuh", kFp8GemmMma, 89},
 };
 
 }  // namespace

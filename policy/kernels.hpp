@@ -21,6 +21,7 @@ enum class KernelId : std::uint8_t {
     append_kv,
     rotary_emb,
     fp8_quantize,
+    fp8_gemm_mma,
 };
 
 // How a constant's value is spelled in a specialization text.

@@ -8,7 +8,7 @@
 #include "attention/logits.cuh"
 #include "attention/merge.cuh"
 #include "attention/rows.cuh"
-#include "common/atomics.cuh"
+#include "common/arrival.cuh"
 #include "common/element.cuh"
 
 namespace jitney {
@@ -97,19 +97,6 @@ JITNEY_DEVICE void write_row(const AttentionParams& params, const Request& reque
     }
 }
 
-// True in every thread of the block that arrives last of those that have parts of a tile. `flag` is
-// a word of shared memory that nothing else uses. The barriers extend the order that the one atomic
-// makes to all threads of the block.
-JITNEY_DEVICE bool arrive_last(const AttentionParams& params, int tile, int parts, unsigned* flag) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        const unsigned last = static_cast<unsigned>(parts) - 1;
-        *flag = atomic_inc_acq_rel(params.arrived + tile, last) == last ? 1u : 0u;
-    }
-    __syncthreads();
-    return *flag != 0;
-}
-
 // Where a block of a decode kernel stands: grid.x = tiles * splits.
 template <class C>
 struct SplitBlock {
@@ -158,7 +145,7 @@ JITNEY_DEVICE void finish_split(const AttentionParams& params, const SplitBlock<
         }
     });
     if (parts == 1) return;
-    if (!arrive_last(params, block.tile, parts, flag)) return;
+    if (!arrive_last(params.arrived + block.tile, static_cast<unsigned>(parts), flag)) return;
 #pragma unroll 1
     for (int row = warp; row < block.rows; row += kAttentionWarps) {
         write(row, partials.template merge<Result, kMergeAhead<Result>>(parts, row, lane));

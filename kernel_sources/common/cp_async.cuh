@@ -15,6 +15,13 @@ JITNEY_DEVICE void cp_async_16(SharedAddress to, const void* from, bool valid) {
                  : "memory");
 }
 
+// Copies `bytes` of 16 and writes zeros for the others. Both addresses must be 16-byte aligned.
+JITNEY_DEVICE void cp_async_16_part(SharedAddress to, const void* from, int bytes) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+}
+
 // Copies 4 bytes, or writes 4 zero bytes.
 JITNEY_DEVICE void cp_async_4(SharedAddress to, const void* from, bool valid) {
     const int bytes = valid ? 4 : 0;

@@ -14,11 +14,13 @@
 #include "kernel_sources/attention/params.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
+#include "kernel_sources/fp8/gemm_params.h"
 #include "kernel_sources/fp8/quantize_params.h"
 #include "kernel_sources/fp8/scale.h"
 #include "kernel_sources/rotary/params.h"
 #include "reference/append_kv.hpp"
 #include "reference/attention.hpp"
+#include "reference/fp8_gemm.hpp"
 #include "reference/fp8_quantize.hpp"
 #include "reference/merge_states.hpp"
 #include "reference/rotary.hpp"
@@ -379,6 +381,31 @@ void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& p) {
     if (p.scale != nullptr) *p.scale = fp8_scale(*p.new_multiplier);
 }
 
+void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p) {
+    if ((p.splits > 1) != (p.partials != nullptr)) throw std::logic_error("splits leave parts");
+    if ((p.amax != nullptr) != (p.amax_counters != nullptr)) {
+        throw std::logic_error("amax comes with counters");
+    }
+    const auto matrix = [&](const char* format, const Fp8GemmOperand& operand, int rows, int cols) {
+        return tensor_of(operand.data, static_cast<DType>(constant(image, format)), {rows, cols},
+                         {operand.stride, 1});
+    };
+    reference::Fp8Gemm call;
+    call.trans_a = constant(image, "trans_a") != 0;
+    call.trans_b = constant(image, "trans_b") != 0;
+    call.a = matrix("a", p.a, call.trans_a ? p.k : p.m, call.trans_a ? p.m : p.k);
+    call.b = matrix("b", p.b, call.trans_b ? p.n : p.k, call.trans_b ? p.k : p.n);
+    call.out =
+        tensor_of(p.out, static_cast<DType>(constant(image, "out")), {p.m, p.n}, {p.out_stride, 1});
+    call.scale = *number_of(p.scale);
+    if (p.bias != nullptr) {
+        call.bias = tensor_of(p.bias, static_cast<DType>(p.bias_format), {p.n}, {1});
+    }
+    call.multiplier = number_of(p.multiplier);
+    call.amax = number_of(p.amax);
+    reference::fp8_gemm(call);
+}
+
 }  // namespace
 
 void run_software_kernel(const char* image, void** parameters) {
@@ -391,6 +418,8 @@ void run_software_kernel(const char* image, void** parameters) {
         run_merge_states(text, *static_cast<const MergeStatesParams*>(parameters[0]));
     } else if (text.find("\"rotary/") != std::string_view::npos) {
         run_rotary(text, *static_cast<const RotaryParams*>(parameters[0]));
+    } else if (text.find("\"fp8/gemm") != std::string_view::npos) {
+        run_fp8_gemm(text, *static_cast<const Fp8GemmParams*>(parameters[0]));
     } else if (text.find("\"fp8/quantize") != std::string_view::npos) {
         run_fp8_quantize(text, *static_cast<const Fp8QuantizeParams*>(parameters[0]));
     } else {

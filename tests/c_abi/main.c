@@ -28,6 +28,7 @@ int main(int count, char** arguments) {
         merge_states_tests();
         append_kv_tests();
         fp8_quantize_tests();
+        fp8_gemm_tests();
         explain_tests();
         scope_tests();
         serving_tests();

@@ -45,6 +45,7 @@ class Binding(unittest.TestCase):
             (self.library.dll.jitney_attention, binding.AttentionArgs),
             (self.library.dll.jitney_rotary_emb, binding.RotaryArgs),
             (self.library.dll.jitney_fp8_quantize, binding.Fp8QuantizeArgs),
+            (self.library.dll.jitney_fp8_gemm, binding.Fp8GemmArgs),
         ):
             self.assertNotEqual(function(ctypes.byref(struct(size=1)), None), 0)
             known = re.search(r"which is (\d+) in this version", self.library.last_error())
@@ -113,6 +114,18 @@ class Binding(unittest.TestCase):
         )()
         self.assertEqual(list(codes), [0x44, 0xCC])
         self.assertEqual(amax[0], 3)
+
+    def test_fp8_gemm(self):
+        a = (ctypes.c_uint8 * 2)(0x38, 0x40)  # 1, 2
+        b = (ctypes.c_uint8 * 2)(0x40, 0xB0)  # 2, -0.5
+        scale, out = floats(3), floats(0)
+        self.library.fp8_gemm(
+            a=host(a, (1, 2), "float8_e4m3fn"),
+            b=host(b, (2, 1), "float8_e4m3fn"),
+            out=host(out, (1, 1)),
+            dequant_scale=host(scale, (1,)),
+        )()
+        self.assertEqual(out[0], 3)
 
     def test_errors(self):
         with self.assertRaisesRegex(binding.JitneyError, "scale") as caught:

@@ -6,6 +6,7 @@
 #include "kernel_sources/common/constants.h"
 #include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
+#include "policy/fp8_gemm.hpp"
 #include "policy/fp8_quantize.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 using policy::AppendKvProblem;
 using policy::AttentionProblem;
+using policy::Fp8GemmProblem;
 using policy::Fp8QuantizeProblem;
 using policy::MergeStatesProblem;
 using policy::RotaryProblem;
@@ -175,6 +177,30 @@ std::vector<Fp8QuantizeProblem> fp8_quantize_shapes(Extent extent) {
     return shapes;
 }
 
+std::vector<Fp8GemmProblem> fp8_gemm_shapes(Extent extent) {
+    std::vector<Fp8GemmProblem> shapes;
+    const auto add = [&](int a, int b, int out, bool trans_a, bool trans_b) {
+        Fp8GemmProblem shape;
+        shape.a = a;
+        shape.b = b;
+        shape.out = out;
+        shape.m = shape.n = shape.k = 1024;
+        shape.trans_a = trans_a;
+        shape.trans_b = trans_b;
+        shapes.push_back(shape);
+    };
+    // A linear layer forward, and the products of its gradients.
+    add(kFp8E4m3, kFp8E4m3, kBf16, false, true);
+    add(kFp8E5m2, kFp8E4m3, kBf16, true, false);
+    if (extent == Extent::selection) return shapes;
+    add(kFp8E5m2, kFp8E4m3, kBf16, false, false);
+    add(kFp8E4m3, kFp8E5m2, kFp32, true, true);
+    add(kFp8E5m2, kFp8E5m2, kFp16, false, true);
+    add(kFp8E4m3, kFp8E4m3, kFp8E4m3, false, true);
+    add(kFp8E4m3, kFp8E4m3, kFp8E5m2, true, false);
+    return shapes;
+}
+
 }  // namespace
 
 std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
@@ -195,6 +221,11 @@ std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
         add(policy::merge_states_catalogue(shape, facts));
     for (const Fp8QuantizeProblem& shape : fp8_quantize_shapes(extent))
         add(policy::fp8_quantize_catalogue(shape, facts));
+    for (Fp8GemmProblem shape : fp8_gemm_shapes(extent)) {
+        add(policy::fp8_gemm_catalogue(shape, facts));
+        shape.fast_accum = true;
+        add(policy::fp8_gemm_catalogue(shape, facts));
+    }
     std::stable_sort(specs.begin(), specs.end(), [](const auto& a, const auto& b) {
         return policy::info(a.kernel).name < policy::info(b.kernel).name;
     });

@@ -38,6 +38,7 @@ bool must_not_spill(const Spec& spec) {
         case policy::KernelId::attn_prefill_mma:
             return policy::value_of(spec, "head_dim") <= 128;
         case policy::KernelId::fp8_quantize:
+        case policy::KernelId::fp8_gemm_mma:
             return true;
         default:
             return false;
@@ -112,6 +113,11 @@ TEST_CASE("what the registry allows compiles") {
             "fp8_quantize<format=fp16,out=e5m2,codes=both>@sm_80",
             "fp8_quantize<format=fp32,out=e4m3,codes=none>@sm_80",
             "fp8_quantize<format=bf16,out=e4m3,codes=row,software=1>@sm_90a",
+            "fp8_gemm_mma<a=e4m3,b=e5m2,out=fp32,tile=16x128,stages=8,trans_a=1,trans_b=0>@sm_89",
+            "fp8_gemm_mma<a=e5m2,b=e4m3,out=e4m3,tile=128x32,stages=3,trans_a=0,trans_b=0,"
+            "promote=1,unaligned=1>@sm_89",
+            "fp8_gemm_mma<a=e4m3,b=e4m3,out=fp16,tile=128x128,stages=8,trans_a=1,trans_b=1,"
+            "unpack=1,promote=1>@sm_90a",
         }) {
         specs.push_back(policy::parse_spec(text));
     }

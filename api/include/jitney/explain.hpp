@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jitney/attention.hpp"
+#include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/rotary.hpp"
 
@@ -42,5 +43,6 @@ struct Explanation {
 JITNEY_API Explanation explain(const AttentionArgs& args, std::string_view arch = {});
 JITNEY_API Explanation explain(const RotaryArgs& args, std::string_view arch = {});
 JITNEY_API Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch = {});
+JITNEY_API Explanation explain(const Fp8GemmArgs& args, std::string_view arch = {});
 
 }  // namespace jitney

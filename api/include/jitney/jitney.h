@@ -249,6 +249,25 @@ typedef struct jitney_append_kv_args {
 
 jitney_status jitney_append_kv(const jitney_append_kv_args* args, jitney_stream stream);
 
+/* out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n]. The fields are those of
+   jitney::Fp8GemmArgs; those that are NULL or 0 are left out. */
+typedef struct jitney_fp8_gemm_args {
+    size_t size;                    /* sizeof(jitney_fp8_gemm_args) */
+    const DLTensor* a;              /* e4m3fn or e5m2: [m, k], or [k, m] with trans_a */
+    const DLTensor* b;              /* e4m3fn or e5m2: [k, n], or [n, k] with trans_b */
+    const DLTensor* out;            /* [m, n]: bf16, fp16, fp32, e4m3fn or e5m2 */
+    const DLTensor* dequant_scale;  /* one fp32 */
+    const DLTensor* bias;           /* [n]: bf16 or fp32 */
+    const DLTensor* out_multiplier; /* one fp32, with an output in FP8 and only there */
+    const DLTensor* amax; /* one fp32, with an output in FP8: receives the largest |result| */
+    int32_t trans_a;
+    int32_t trans_b;
+    int32_t fast_accum; /* sums may be less exact than fp32, where the tensor cores' are */
+    int32_t reserved;   /* 0 */
+} jitney_fp8_gemm_args;
+
+jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream);
+
 /* Which kernel a call would run, and why not the others, as the JSON that `jitney explain --json`
    prints. Pointers of the tensors' data may be NULL. `arch` ("sm_90a") may be NULL: then it is the
    GPU that the tensors name. *json is NULL where the call fails. */
@@ -262,6 +281,8 @@ jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, 
                                           const char** json);
 jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, const char* arch,
                                           const char** json);
+jitney_status jitney_explain_fp8_gemm(const jitney_fp8_gemm_args* args, const char* arch,
+                                      const char** json);
 
 typedef enum jitney_backend { JITNEY_JIT = 0, JITNEY_REFERENCE = 1 } jitney_backend;
 

@@ -25,6 +25,13 @@ class Bench(support.CommandTest):
         self.assertAlmostEqual(result["tflops"], flops / result["median_ms"] / 1e9, places=9)
         self.check(self.bench("rotary", "--q", "1,16,8,64", "--k", "1,16,2,64"), "rotary")
 
+    def test_fp8_gemm(self):
+        problem = ["--a", "64,48", "--b", "32,48", "--trans-b", "--out", "e4m3", "--amax"]
+        result = self.bench("fp8-gemm", *problem, "--bias", "bf16", gpu=False)
+        self.check(result, "fp8-gemm")
+        flops = 2 * 64 * 32 * 48
+        self.assertAlmostEqual(result["tflops"], flops / result["median_ms"] / 1e9, places=12)
+
     def test_without_a_gpu(self):
         problem = ["--q", "1,16,2,8", "--causal", "--mask", "1,16", "--format", "fp32"]
         result = self.bench("attention", *problem, gpu=False)

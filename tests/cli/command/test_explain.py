@@ -63,6 +63,31 @@ class Explain(support.CommandTest):
             dynamic["before"], ["fp8_quantize<format=fp32,out=e4m3,codes=none,amax=1>@sm_90a"]
         )
 
+    def test_fp8_gemm_on_every_arch(self):
+        for arch in ARCHS:
+            with self.subTest(arch=arch):
+                answer = self.explain(
+                    "fp8-gemm", "--a", "4096,4096", "--b", "4096,4096", "--trans-b", "--arch",
+                    arch, gpu=False,
+                )
+                number = int(arch[3:].rstrip("a"))
+                if number < 89:
+                    self.assertIsNone(answer["chosen"])
+                    self.assertEqual(
+                        answer["candidates"][0]["reason"],
+                        f"FP8 tensor cores need sm_89 or newer, this is sm_{number}",
+                    )
+                else:
+                    unpacks = "unpack=1" in answer["chosen"]
+                    self.assertEqual(unpacks, 90 <= number < 120)
+        split = self.explain(
+            "fp8-gemm", "--a", "64,16384", "--b", "4096,16384", "--trans-b", "--format-a", "e5m2",
+            "--out", "fp32", "--bias", "bf16", "--arch", "sm_90a",
+        )
+        self.assertIn("a=e5m2,b=e4m3,out=fp32", split["chosen"])
+        self.assertGreater(split["splits"], 1)
+        self.assertGreater(split["workspace_bytes"], 0)
+
     def test_a_mask_and_a_decode(self):
         answer = self.explain(
             "attention", "--q", "1,1,32,128", "--kv", "1,65536,8,128", "--mask", "1,65536",

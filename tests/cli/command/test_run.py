@@ -340,5 +340,49 @@ class RunFp8Quantize(support.CommandTest):
         refuse(["int32"], {"x": ("I32", [1], [1])})
 
 
+class RunFp8Gemm(support.CommandTest):
+    # [[1, 2, -0.5], [0, 4, 1]] and, transposed, [[1, 1, 2], [0.5, -1, 4]]
+    A = ("F8_E4M3", [2, 3], [0x38, 0x40, 0xB0, 0x00, 0x48, 0x38])
+    B = ("F8_E5M2", [2, 3], [0x3C, 0x3C, 0x40, 0x38, 0xBC, 0x44])
+    SCALE = ("F32", [1], [0.5])
+
+    def multiply(self, tensors, *arguments):
+        source = self.write("in", safetensors(tensors))
+        self.succeed("run", "fp8-gemm", source, "-o", self.path("out"), *arguments)
+        return read_safetensors(self.path("out"))
+
+    def test_a_product_in_each_format(self):
+        tensors = {"a": self.A, "b": self.B, "dequant_scale": self.SCALE}
+        out = self.multiply(tensors, "--trans-b")
+        self.assertEqual(out["out"], ("BF16", [2, 2], [bf16(v) for v in (1.0, -1.75, 3.0, 0.0)]))
+        self.assertEqual(sorted(out), ["out"])
+        tensors["bias"] = ("F32", [2], [10.0, -10.0])
+        out = self.multiply(tensors, "--trans-b", "--out", "fp32", "--fast-accum")
+        self.assertEqual(out["out"], ("F32", [2, 2], [11.0, -11.75, 13.0, -10.0]))
+        tensors["out_multiplier"] = ("F32", [], [2.0])
+        out = self.multiply(tensors, "--trans-b", "--out", "e4m3")
+        self.assertEqual(out["amax"], ("F32", [1], [13.0]))
+        self.assertEqual(out["out"][2][0], 0x5B)
+
+    def test_both_transposed(self):
+        a = ("F8_E4M3", [3, 2], [0x38, 0x00, 0x40, 0x48, 0xB0, 0x38])
+        b = ("F8_E5M2", [3, 2], [0x3C, 0x38, 0x3C, 0xBC, 0x40, 0x44])
+        tensors = {"a": a, "b": b, "dequant_scale": self.SCALE}
+        out = self.multiply(tensors, "--trans-a", "--out", "fp32")
+        self.assertEqual(out["out"], ("F32", [2, 2], [1.0, -1.75, 3.0, 0.0]))
+
+    def test_what_does_not_fit(self):
+        def refuse(words, tensors, *arguments):
+            source = self.write("in", safetensors(tensors))
+            self.fail_with(2, words, "run", "fp8-gemm", source, "-o", self.path("out"), *arguments)
+
+        good = {"a": self.A, "b": self.B, "dequant_scale": self.SCALE}
+        refuse(["trans_b"], good)
+        refuse(['"dequant_scale"'], {"a": self.A, "b": self.B}, "--trans-b")
+        refuse(["out_multiplier"], good, "--trans-b", "--out", "e5m2")
+        refuse(["two dimensions"], {**good, "a": ("F8_E4M3", [6], [0] * 6)}, "--trans-b")
+        refuse(["bf16"], {**good, "a": ("BF16", [2, 3], [0] * 6)}, "--trans-b")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -37,42 +37,44 @@ struct Product {
     float* c;
     const unsigned* a;
     unsigned b[2];
+    int a_format = 0;  // how many bits of exponent elements of 8 bits have
+    int b_format = 0;
 };
 
+// Element `i` of a register that holds elements of 16 or 8 bits.
 template <float (*value)(std::uint16_t)>
-float low(unsigned pair) {
-    return value(static_cast<std::uint16_t>(pair & 0xffffu));
+float half_of(unsigned bits, unsigned i, int) {
+    return value(static_cast<std::uint16_t>(bits >> 16 * i & 0xffffu));
+}
+float quarter_of(unsigned bits, unsigned i, int exponent_bits) {
+    return fp8_value(static_cast<std::uint8_t>(bits >> 8 * i & 0xffu), exponent_bits);
 }
 
-template <float (*value)(std::uint16_t)>
-float high(unsigned pair) {
-    return value(static_cast<std::uint16_t>(pair >> 16));
-}
-
-// Products of two 16-bit elements are exact in fp32; sums are rounded as fp32 additions are.
-template <float (*value)(std::uint16_t)>
+// a is 16 x 4 * count and b is 4 * count x 8, where a register holds `count` / 2 neighbours of k.
+// Products of two elements are exact in fp32; sums are rounded as fp32 additions are.
+template <unsigned count, float (*element)(unsigned, unsigned, int)>
 void multiply_all(void* const* operands, unsigned) {
-    float a[16][16];
-    float b[16][8];
+    constexpr unsigned k_size = 4 * count;
+    constexpr unsigned held = count / 2;
+    float a[16][k_size];
+    float b[k_size][8];
     float c[16][8];
     for (unsigned lane = 0; lane < 32; ++lane) {
         const auto& own = *static_cast<const Product*>(operands[lane]);
         const unsigned row = lane / 4;
         const unsigned pair = 2 * (lane % 4);
-        for (unsigned i = 0; i < 4; ++i) {
-            float* to = &a[row + 8 * (i % 2)][pair + 8 * (i / 2)];
-            to[0] = low<value>(own.a[i]);
-            to[1] = high<value>(own.a[i]);
-        }
-        for (unsigned i = 0; i < 2; ++i) {
-            b[pair + 8 * i][row] = low<value>(own.b[i]);
-            b[pair + 8 * i + 1][row] = high<value>(own.b[i]);
+        for (unsigned e = 0; e < held; ++e) {
+            const unsigned k = held * (lane % 4) + e;
+            for (unsigned i = 0; i < 4; ++i)
+                a[row + 8 * (i % 2)][k + k_size / 2 * (i / 2)] = element(own.a[i], e, own.a_format);
+            for (unsigned i = 0; i < 2; ++i)
+                b[k + k_size / 2 * i][row] = element(own.b[i], e, own.b_format);
         }
         for (unsigned i = 0; i < 4; ++i)
             c[row + 8 * (i / 2)][pair + i % 2] = own.c[i];
     }
     for (unsigned row = 0; row < 16; ++row) {
-        for (unsigned k = 0; k < 16; ++k) {
+        for (unsigned k = 0; k < k_size; ++k) {
             for (unsigned column = 0; column < 8; ++column)
                 c[row][column] += a[row][k] * b[k][column];
         }
@@ -99,9 +101,18 @@ void mma_m16n8k16(bool bf16, float (&c)[4], const unsigned (&a)[4], unsigned b0,
                   Where where) {
     Product operand{c, a, {b0, b1}};
     warp_collective({.kind = bf16 ? "mma.m16n8k16.bf16" : "mma.m16n8k16.f16",
-                     .act = bf16 ? &multiply_all<&bf16_value> : &multiply_all<&fp16_value>,
+                     .act = bf16 ? &multiply_all<4, &half_of<&bf16_value>>
+                                 : &multiply_all<4, &half_of<&fp16_value>>,
                      .same_place = true},
                     kAllLanes, &operand, where);
+}
+
+void mma_m16n8k32(int a_exponent_bits, int b_exponent_bits, float (&c)[4], const unsigned (&a)[4],
+                  unsigned b0, unsigned b1, Where where) {
+    Product operand{c, a, {b0, b1}, a_exponent_bits, b_exponent_bits};
+    warp_collective(
+        {.kind = "mma.m16n8k32", .act = &multiply_all<8, &quarter_of>, .same_place = true},
+        kAllLanes, &operand, where);
 }
 
 }  // namespace jitney::emulator

@@ -11,6 +11,11 @@ JITNEY_DEVICE void cp_async_16(SharedAddress to, const void* from, bool valid,
     emulator::async_copy(to, from, 16, valid ? 16 : 0, where);
 }
 
+JITNEY_DEVICE void cp_async_16_part(SharedAddress to, const void* from, int bytes,
+                                    emulator::Where where = emulator::Where::here()) {
+    emulator::async_copy(to, from, 16, bytes, where);
+}
+
 JITNEY_DEVICE void cp_async_4(SharedAddress to, const void* from, bool valid,
                               emulator::Where where = emulator::Where::here()) {
     emulator::async_copy(to, from, 4, valid ? 4 : 0, where);

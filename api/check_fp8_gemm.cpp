@@ -1,0 +1,114 @@
+#include <algorithm>
+
+#include "api/check.hpp"
+#include "api/refuse.hpp"
+
+namespace jitney::checks {
+namespace {
+
+constexpr const char* kNumber = "one fp32";
+
+// A matrix whose rows are contiguous and may lie at any distance.
+void check_matrix(const Named& a, const Named& matrix, Data data) {
+    check_same_device(a, matrix);
+    check_sizes(matrix, 2);
+    check_strides(matrix);
+    if (data == Data::present) check_pointer(matrix);
+}
+
+void check_scalar(const Named& a, const Named& number, Data data) {
+    check_number(number);
+    check_same_device(a, number);
+    if (data == Data::present) check_pointer(number);
+}
+
+void check_bias(const Named& a, const Named& bias, std::int64_t n, Data data) {
+    const DType dtype = bias.tensor.dtype;
+    if (dtype != DType::bf16 && dtype != DType::fp32) {
+        refuse("bias has the dtype {}; it must be bf16 or fp32", name_of(dtype));
+    }
+    check_same_device(a, bias);
+    check_sizes(bias, 1);
+    check_shape(bias, {n});
+    check_strides(bias);
+    if (data == Data::present) check_pointer(bias);
+}
+
+void check_out(const Fp8GemmArgs& args, const Named& a, const Named& out, Data data) {
+    const DType dtype = args.out.dtype;
+    const bool fp8 = dtype == DType::fp8_e4m3 || dtype == DType::fp8_e5m2;
+    if (!fp8) check_floating(out);
+    if (fp8 != args.out_multiplier.has_value()) {
+        if (fp8) {
+            refuse(
+                "out has the dtype {}, and there is no out_multiplier: give the number that brings "
+                "results into its range",
+                name_of(dtype));
+        }
+        refuse(
+            "out_multiplier goes with an output in FP8, and out has the dtype {}: leave it out, "
+            "or fold it into dequant_scale",
+            name_of(dtype));
+    }
+    if (args.out_multiplier)
+        check_scalar(a, {"out_multiplier", *args.out_multiplier, kNumber}, data);
+    if (args.amax) {
+        const Named amax{"amax", *args.amax, kNumber};
+        if (!fp8) {
+            refuse("amax goes with an output in FP8, and out has the dtype {}: leave it out",
+                   name_of(dtype));
+        }
+        check_scalar(a, amax, data);
+        check_apart(amax, {"dequant_scale", args.dequant_scale, kNumber});
+        check_apart(amax, {"out_multiplier", *args.out_multiplier, kNumber});
+    }
+}
+
+}  // namespace
+
+policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
+    const Named a{"a", args.a, args.trans_a ? "[k, m]" : "[m, k]"};
+    const Named b{"b", args.b, args.trans_b ? "[n, k]" : "[k, n]"};
+    const Named out{"out", args.out, "[m, n]"};
+    check_fp8(a);
+    check_fp8(b);
+    check_matrix(a, a, data);
+    check_matrix(a, b, data);
+    check_out(args, a, out, data);
+    check_matrix(a, out, data);
+    const std::int64_t m = args.a.shape[args.trans_a ? 1 : 0];
+    const std::int64_t k = args.a.shape[args.trans_a ? 0 : 1];
+    const std::int64_t n = args.b.shape[args.trans_b ? 0 : 1];
+    if (args.b.shape[args.trans_b ? 1 : 0] != k) {
+        refuse("a has k {} and b {}: a is {}, with trans_a {}, and b is {}, with trans_b {}", k,
+               args.b.shape[args.trans_b ? 1 : 0], a.dims, args.trans_a, b.dims, args.trans_b);
+    }
+    // The kernel counts in 32 bits, and looks a tile past the last.
+    constexpr std::int64_t limit = 0x7fff0000;
+    if (std::max({m, n, k}) > limit) {
+        refuse("m, n and k are {}, {} and {}, and must be at most {}: split the call", m, n, k,
+               limit);
+    }
+    check_shape(out, {m, n});
+    check_no_overlap(out, 1, n);
+    check_apart(out, a);
+    check_apart(out, b);
+    check_scalar(a, {"dequant_scale", args.dequant_scale, kNumber}, data);
+    if (args.bias) check_bias(a, {"bias", *args.bias, "[n]"}, n, data);
+
+    policy::Fp8GemmProblem problem;
+    problem.a = static_cast<int>(args.a.dtype);
+    problem.b = static_cast<int>(args.b.dtype);
+    problem.out = static_cast<int>(args.out.dtype);
+    problem.m = m;
+    problem.n = n;
+    problem.k = k;
+    problem.trans_a = args.trans_a;
+    problem.trans_b = args.trans_b;
+    problem.fast_accum = args.fast_accum;
+    problem.amax = args.amax.has_value();
+    problem.aligned = is_aligned(args.a) && is_aligned(args.b);
+    return problem;
+}
+
+}  // namespace jitney::checks

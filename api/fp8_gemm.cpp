@@ -1,0 +1,78 @@
+#include "jitney/fp8_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include "api/check.hpp"
+#include "api/decision.hpp"
+#include "api/fp8_gemm_params.hpp"
+#include "api/kernel_launch.hpp"
+#include "api/last_run.hpp"
+#include "jitney/error.hpp"
+#include "reference/fp8_gemm.hpp"
+#include "runtime/workspace.hpp"
+
+namespace jitney {
+namespace {
+
+void run_kernel(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem, Stream stream) {
+    const runtime::DeviceInfo& device = enter_device(args.a.device);
+    const policy::DeviceFacts facts = facts_of(device);
+    const policy::Candidate candidate = policy::rank_fp8_gemm(problem, facts);
+    if (!candidate.accepted()) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("fp8_gemm can't run on {}: {}; use another GPU, or host tensors",
+                                device.name, policy::reason_text(candidate)));
+    }
+    const policy::Fp8GemmChoice choice = policy::choose_fp8_gemm(problem, facts);
+    const runtime::Kernel& kernel = load_kernel(choice.spec, device, stream);
+    // Held until the kernel is in the stream.
+    const runtime::Workspace workspace = runtime::take_workspace(
+        stream, choice.workspace.partial_bytes, choice.workspace.counter_bytes);
+    Fp8GemmParams params =
+        make_params(args, problem, choice, workspace.data(), workspace.counters());
+    launch_kernel(kernel, choice.geometry, &params, stream);
+    note_ran(choice.spec);
+}
+
+void run_reference(const Fp8GemmArgs& args) {
+    reference::Fp8Gemm call;
+    call.a = args.a;
+    call.b = args.b;
+    call.trans_a = args.trans_a;
+    call.trans_b = args.trans_b;
+    call.scale = args.dequant_scale;
+    call.bias = args.bias;
+    call.out = args.out;
+    call.multiplier = args.out_multiplier;
+    call.amax = args.amax;
+    reference::fp8_gemm(call);
+    note_reference_ran();
+}
+
+}  // namespace
+
+void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
+    note_nothing_ran();
+    const policy::Fp8GemmProblem problem = checks::check(args);
+    const Decision decision = decide(Operation::fp8_gemm, args.a.device);
+    if (checks::has_no_rows(problem)) return;
+    if (decision.backend == Backend::reference) {
+        run_reference(args);
+    } else {
+        run_kernel(args, problem, stream);
+    }
+}
+
+void ops::fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
+    note_nothing_ran();
+    const policy::Fp8GemmProblem problem = checks::check(args);
+    if (args.a.device.type == DeviceType::cpu) {
+        throw Error(ErrorCode::unsupported,
+                    "ops::fp8_gemm runs on a GPU, and the tensors are in host memory: copy them to "
+                    "a GPU, or call jitney::fp8_gemm");
+    }
+    if (checks::has_no_rows(problem)) return;
+    run_kernel(args, problem, stream);
+}
+
+}  // namespace jitney

@@ -1,0 +1,43 @@
+// Products of FP8 matrices on the tensor cores.
+#pragma once
+
+#include <optional>
+
+#include "jitney/error.hpp"
+#include "jitney/tensor.hpp"
+
+namespace jitney {
+
+// out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n]
+//
+// Rows may lie at any distance and begin at any address; where one of a or b does not begin at a
+// multiple of 16 bytes, the call takes a slower path. Any m, n and k: k = 0 gives the bias, or
+// zeros.
+struct Fp8GemmArgs {
+    Tensor a;              // e4m3 or e5m2: [m, k], or [k, m] with trans_a
+    Tensor b;              // e4m3 or e5m2, not necessarily a's: [k, n], or [n, k] with trans_b
+    Tensor out;            // [m, n]: bf16, fp16, fp32, e4m3 or e5m2; overlaps nothing else
+    Tensor dequant_scale;  // one fp32: what turns products of codes into products of numbers
+    std::optional<Tensor> bias;  // [n]: bf16 or fp32
+    // One fp32 each, with an output in FP8. out_multiplier: the codes are those of result *
+    // out_multiplier, saturated. amax: the largest |result| is written to it, NaN where one is NaN.
+    std::optional<Tensor> out_multiplier;
+    std::optional<Tensor> amax;
+    bool trans_a = false;
+    bool trans_b = false;
+    // By default sums are as exact as fp32. Where the tensor cores have a unit for FP8 (sm_89,
+    // sm_120), its own sums are shorter, and longer ones are added up in fp32 beside it; this
+    // leaves them to the unit, which is faster. Elsewhere it changes nothing.
+    bool fast_accum = false;
+};
+
+// Multiplies; asynchronous on `stream` for GPU tensors, on the reference backend for host tensors.
+// All memory, dequant_scale's and out_multiplier's too, is on one device. Throws Error before
+// anything is launched.
+JITNEY_API void fp8_gemm(const Fp8GemmArgs& args, Stream stream = nullptr);
+
+namespace ops {
+JITNEY_API void fp8_gemm(const Fp8GemmArgs& args, Stream stream = nullptr);
+}  // namespace ops
+
+}  // namespace jitney

@@ -1,0 +1,64 @@
+// Which specialization of fp8_gemm runs a problem, in which geometry, and why not.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "policy/candidates.hpp"
+#include "policy/device_facts.hpp"
+#include "policy/spec.hpp"
+
+namespace jitney::policy {
+
+struct Fp8GemmProblem {
+    int a = 0;  // a jitney::Format, e4m3 or e5m2
+    int b = 0;
+    int out = 0;         // any Format
+    std::int64_t m = 0;  // at least 1, as n
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    bool trans_a = false;
+    bool trans_b = false;
+    bool fast_accum = false;
+    bool amax = false;
+    bool aligned = true;  // every row of a and b begins at a multiple of 16 bytes
+
+    friend bool operator==(const Fp8GemmProblem&, const Fp8GemmProblem&) = default;
+};
+
+// Device memory beside the tensors.
+struct Fp8GemmWorkspace {
+    std::size_t partial_bytes = 0;
+    std::size_t counter_bytes = 0;  // AmaxCounters, where there is an amax, and arrivals
+
+    std::size_t total() const noexcept { return partial_bytes + counter_bytes; }
+};
+
+struct Fp8GemmChoice {
+    Spec spec;
+    Geometry geometry;
+    int m_tiles = 0;
+    int n_tiles = 0;
+    int group = 1;        // tiles of M that neighbouring blocks share
+    int splits = 1;       // of K, among blocks
+    int split_tiles = 0;  // tiles of K in one split
+    Fp8GemmWorkspace workspace;
+};
+
+// The one candidate, with its reason.
+Candidate rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts);
+
+// For a problem that rank_fp8_gemm accepts.
+Fp8GemmChoice choose_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts);
+
+// The same with a specialization, a number of splits and a group given.
+Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, int splits,
+                             int group);
+
+// What products of such operands can ask for, whatever their sizes and alignment.
+std::vector<Spec> fp8_gemm_catalogue(const Fp8GemmProblem& shape, const DeviceFacts& facts);
+
+// Dynamic shared memory of a block.
+int fp8_gemm_shared_bytes(const Spec& spec);
+
+}  // namespace jitney::policy

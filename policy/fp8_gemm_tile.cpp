@@ -1,0 +1,157 @@
+#include "policy/fp8_gemm_tile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "kernel_sources/fp8/gemm_params.h"
+#include "policy/arithmetic.hpp"
+
+namespace jitney::policy {
+namespace {
+
+// What the products of one block on an SM reach, and of as many as fit there, as a share of what
+// its tensor cores could do: wide tiles use each fragment more often. Measured on an H200.
+struct Shape {
+    int m;
+    int n;
+    int stages;  // at most
+    int blocks;  // that shall fit on an SM
+    double alone;
+    double full;
+};
+constexpr std::array kAligned = {
+    Shape{16, 32, 16, 1, 0.30, 0.30}, Shape{16, 64, 5, 2, 0.40, 0.40},
+    Shape{32, 32, 6, 2, 0.45, 0.45},  Shape{64, 64, 6, 2, 0.63, 0.65},
+    Shape{128, 64, 4, 1, 0.71, 0.71}, Shape{128, 128, 3, 2, 0.74, 0.83}};
+// Through registers: a small tile leaves some for that.
+constexpr std::array kUnaligned = {Shape{64, 64, 3, 2, 0.2, 0.2}};
+
+constexpr int kMinStages = 3;
+
+bool takes_fp8(const Arch& arch) {
+    return arch.number == 89 || arch.number >= 120;
+}
+
+// The system's share of each resident block.
+constexpr int kReserve = 1024;
+
+int stage_bytes(const Shape& shape, const Fp8GemmProblem& problem) {
+    return fp8_gemm_stage_bytes(shape.m, shape.n, problem.trans_a, problem.trans_b);
+}
+
+// As many as the shape asks for, where its blocks fit on an SM with them.
+int stages_of(const Shape& shape, const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    const int room =
+        std::min(facts.shared_bytes_per_sm / shape.blocks - kReserve, facts.shared_bytes_per_block);
+    return std::clamp(room / stage_bytes(shape, problem), kMinStages, shape.stages);
+}
+
+Fp8GemmTile tile_of(const Shape& shape, const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    Fp8GemmTile tile;
+    tile.m = shape.m;
+    tile.n = shape.n;
+    tile.stages = stages_of(shape, problem, facts);
+    // Square pieces of the output at a time; larger ones where there are many, and the L2 is short.
+    tile.group = ceil_div(problem.m, shape.m) >= 64 ? 16 : 8;
+    return tile;
+}
+
+// A model of the time, in microseconds on an H200; only ratios matter.
+constexpr double kStart = 3.3;        // a launch, the first bytes from memory, the last to it
+constexpr double kMacs = 2.14e6;      // products a microsecond on one SM
+constexpr double kBytes = 4.5e6;      // a microsecond, from memory
+constexpr double kNearBytes = 7.5e6;  // and from the L2
+constexpr double kMerge = 1.0;        // splits leave their parts and meet
+constexpr double kPartBytes = 4.0e6;  // of which so many a microsecond go and come
+constexpr double kOverlap = 0.03;     // what does not overlap of all that should
+
+double number(std::int64_t value) {
+    return static_cast<double>(value);
+}
+
+double time_of(const Shape& shape, std::int64_t splits, const Fp8GemmProblem& p,
+               const DeviceFacts& facts) {
+    const std::int64_t tiles = product(ceil_div(p.m, shape.m), ceil_div(p.n, shape.n));
+    const std::int64_t blocks = product(tiles, splits);
+    const int tile_k = fp8_gemm_tile_k(shape.m, shape.n);
+    const std::int64_t steps = ceil_div(ceil_div(p.k, tile_k), splits) * tile_k;
+    const double area = number(std::int64_t{shape.m} * shape.n);
+    const double rounds = number(ceil_div(blocks, facts.sm_count));
+    const int shared = stages_of(shape, p, facts) * stage_bytes(shape, p) + kReserve;
+    const bool alone = blocks <= facts.sm_count || 2 * shared > facts.shared_bytes_per_sm;
+    const double products =
+        rounds * area * number(steps) / (kMacs * (alone ? shape.alone : shape.full));
+    const double memory = (number(p.m) + number(p.n)) * number(p.k) / kBytes;
+    const double near = number(blocks) * number(steps) * (shape.m + shape.n) / kNearBytes;
+    double time =
+        kStart + std::max({products, memory, near}) + kOverlap * (products + memory + near);
+    if (splits > 1) time += kMerge + 2 * 4 * number(blocks) * area / kPartBytes;
+    return time;
+}
+
+bool promotes(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    return takes_fp8(facts.arch) && !problem.fast_accum;
+}
+
+template <class Body>
+void for_each_shape(const Fp8GemmProblem& problem, const Body& body) {
+    const std::span<const Shape> shapes =
+        problem.aligned ? std::span<const Shape>(kAligned) : std::span<const Shape>(kUnaligned);
+    for (const Shape& shape : shapes)
+        body(shape);
+}
+
+}  // namespace
+
+std::vector<Fp8GemmTile> fp8_gemm_tiles(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    std::vector<Fp8GemmTile> tiles;
+    for_each_shape(problem,
+                   [&](const Shape& shape) { tiles.push_back(tile_of(shape, problem, facts)); });
+    return tiles;
+}
+
+Fp8GemmTile fp8_gemm_tile(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    Fp8GemmTile best;
+    double best_time = 0;
+    for_each_shape(problem, [&](const Shape& shape) {
+        const std::int64_t tiles =
+            product(ceil_div(problem.m, shape.m), ceil_div(problem.n, shape.n));
+        const std::int64_t k_tiles = ceil_div(problem.k, fp8_gemm_tile_k(shape.m, shape.n));
+        for (const std::int64_t wanted : {1, 2, 3, 4, 6, 8}) {
+            if (wanted > 1 && (wanted > k_tiles / 2 || tiles > 2 * facts.sm_count)) break;
+            const double time = time_of(shape, wanted, problem, facts);
+            if (best.m != 0 && time >= best_time) continue;
+            best = tile_of(shape, problem, facts);
+            best.splits = static_cast<int>(wanted);
+            best_time = time;
+        }
+    });
+    return best;
+}
+
+bool fp8_gemm_fills_sm(const Spec& spec, const DeviceFacts& facts) {
+    const bool unpack = value_of(spec, "unpack") != 0;
+    const int by_registers =
+        fp8_gemm_blocks_an_sm(value_of(spec, "tile_m"), value_of(spec, "tile_n"), unpack, false);
+    return by_registers == 1 ||
+           2 * (fp8_gemm_shared_bytes(spec) + kReserve) > facts.shared_bytes_per_sm;
+}
+
+Spec fp8_gemm_spec(const Fp8GemmProblem& problem, const Fp8GemmTile& tile,
+                   const DeviceFacts& facts) {
+    const bool unpack = !takes_fp8(facts.arch);
+    Spec spec;
+    spec.kernel = KernelId::fp8_gemm_mma;
+    spec.arch_number = facts.arch.number;
+    spec.arch_suffix = facts.arch.suffix;
+    std::size_t slot = 0;
+    for (const int value : {problem.a, problem.b, problem.out, tile.m, tile.n, tile.stages,
+                            problem.trans_a ? 1 : 0, problem.trans_b ? 1 : 0, unpack ? 1 : 0,
+                            promotes(problem, facts) ? 1 : 0, problem.aligned ? 0 : 1}) {
+        spec.values[slot++] = static_cast<std::int16_t>(value);
+    }
+    return spec;
+}
+
+}  // namespace jitney::policy

@@ -1,0 +1,26 @@
+// Products of FP8 matrices on the CPU: exact products, added in fp64, rounded once.
+#pragma once
+
+#include <optional>
+
+#include "jitney/tensor.hpp"
+
+namespace jitney::reference {
+
+// out = op(a) op(b) * scale + bias. Strides may be any.
+struct Fp8Gemm {
+    Tensor a;  // [m, k], or [k, m] where transposed: e4m3 or e5m2
+    Tensor b;  // [k, n], or [n, k] where transposed
+    bool trans_a = false;
+    bool trans_b = false;
+    Tensor scale;                      // one fp32
+    std::optional<Tensor> bias;        // [n]: bf16 or fp32
+    Tensor out;                        // [m, n]: any floating format
+    std::optional<Tensor> multiplier;  // one fp32, of an output in FP8
+    std::optional<Tensor> amax;        // one fp32: the largest |out| before the multiplier, or NaN
+};
+
+// Throws Error(invalid_argument) where shapes disagree: then nothing has been written.
+void fp8_gemm(const Fp8Gemm& call);
+
+}  // namespace jitney::reference

@@ -1,0 +1,314 @@
+// fp8_gemm: bad calls, host tensors, and from the arguments to the launch with a driver that
+// computes in software.
+#include "jitney/fp8_gemm.hpp"
+
+#include <cmath>
+
+#include "jitney/backend.hpp"
+#include "jitney/explain.hpp"
+#include "tests/api/bad_call.hpp"
+#include "tests/api/fake_gpu.hpp"
+#include "tests/runtime/allocation_count.hpp"
+#include "tests/support/fp8_gemm_problem.hpp"
+
+namespace jitney::tests {
+namespace {
+
+using Bad = BadCall<Fp8GemmArgs>;
+
+// 6 x 8 of a k of 16, and all that can be asked for.
+struct GoodCall {
+    explicit GoodCall(const Device& where) : device(where) {}
+
+    Fp8GemmArgs args() {
+        Fp8GemmArgs args;
+        args.a = at(a);
+        args.b = at(b);
+        args.out = at(out);
+        args.dequant_scale = at(scale);
+        args.bias = at(bias);
+        args.out_multiplier = at(multiplier);
+        args.amax = at(amax);
+        args.trans_b = true;
+        return args;
+    }
+
+    Tensor at(HostTensor& tensor) const {
+        Tensor view = tensor.view();
+        view.device = device;
+        return view;
+    }
+
+    Device device;
+    HostTensor a{DType::fp8_e4m3, {6, 16}};
+    HostTensor b{DType::fp8_e5m2, {8, 16}};
+    HostTensor out{DType::fp8_e4m3, {6, 8}};
+    HostTensor scale{DType::fp32, {1}};
+    HostTensor bias{DType::bf16, {8}};
+    HostTensor multiplier{DType::fp32, {1}};
+    HostTensor amax{DType::fp32, {1}};
+};
+
+void reshape(Tensor& tensor, std::initializer_list<std::int64_t> shape) {
+    tensor = Tensor::contiguous(tensor.data, tensor.dtype, shape, tensor.device);
+}
+
+std::vector<Bad> bad_calls() {
+    return {
+        {"bf16 a", [](auto& a) { a.a.dtype = DType::bf16; }, {"a has the dtype bf16", "fp8_e4m3"}},
+        {"fp32 b", [](auto& a) { a.b.dtype = DType::fp32; }, {"b has the dtype fp32", "fp8_e5m2"}},
+        {"int32 out",
+         [](auto& a) {
+             a.out.dtype = DType::int32;
+             a.out_multiplier.reset();
+             a.amax.reset();
+         },
+         {"out", "int32"}},
+        {"fp16 bias", [](auto& a) { a.bias->dtype = DType::fp16; }, {"bias", "fp16", "bf16"}},
+        {"bf16 scale",
+         [](auto& a) { a.dequant_scale.dtype = DType::bf16; },
+         {"dequant_scale", "fp32"}},
+        {"two scales", [](auto& a) { reshape(a.dequant_scale, {2}); }, {"dequant_scale", "[2]"}},
+        {"no multiplier",
+         [](auto& a) { a.out_multiplier.reset(); },
+         {"out", "fp8_e4m3", "no out_multiplier"}},
+        {"a multiplier for bf16",
+         [](auto& a) {
+             a.out.dtype = DType::bf16;
+             a.amax.reset();
+         },
+         {"out_multiplier", "bf16"}},
+        {"amax of bf16",
+         [](auto& a) {
+             a.out.dtype = DType::bf16;
+             a.out_multiplier.reset();
+         },
+         {"amax", "bf16"}},
+        {"int32 amax", [](auto& a) { a.amax->dtype = DType::int32; }, {"amax", "fp32"}},
+        {"3-D a",
+         [](auto& a) {
+             reshape(a.a, {2, 3, 16});
+         },
+         {"a has 3 dimensions", "[m, k]"}},
+        {"another k",
+         [](auto& a) {
+             reshape(a.b, {8, 32});
+         },
+         {"a has k 16 and b 32"}},
+        {"b the other way", [](auto& a) { a.trans_b = false; }, {"k", "trans_b"}},
+        {"a the other way", [](auto& a) { a.trans_a = true; }, {"k", "trans_a"}},
+        {"shape of out",
+         [](auto& a) {
+             reshape(a.out, {8, 6});
+         },
+         {"out", "[8, 6]", "[6, 8]"}},
+        {"length of bias", [](auto& a) { reshape(*a.bias, {6}); }, {"bias", "[6]", "[8]"}},
+        {"negative size", [](auto& a) { a.a.shape[0] = -6; }, {"a", "-6"}},
+        {"inner stride of a", [](auto& a) { a.a.strides[1] = 2; }, {"a", "innermost"}},
+        {"inner stride of b", [](auto& a) { a.b.strides[1] = 2; }, {"b", "innermost"}},
+        {"inner stride of bias", [](auto& a) { a.bias->strides[0] = 2; }, {"bias", "innermost"}},
+        {"rows of out overlap", [](auto& a) { a.out.strides[0] = 7; }, {"out", "overlap"}},
+        {"a stride out of memory",
+         [](auto& a) { a.a.strides[0] = std::int64_t{1} << 60; },
+         {"a", "memory"}},
+        {"more rows than can be counted",
+         [](auto& a) {
+             a.a.shape[0] = a.out.shape[0] = 0x7fffffff;
+             a.a.strides[0] = a.out.strides[0] = 0;
+         },
+         {"m, n and k", "2147483647"}},
+        {"null a", [](auto& a) { a.a.data = nullptr; }, {"a", "no data"}},
+        {"null out", [](auto& a) { a.out.data = nullptr; }, {"out", "no data"}},
+        {"null scale", [](auto& a) { a.dequant_scale.data = nullptr; }, {"dequant_scale"}},
+        {"null amax", [](auto& a) { a.amax->data = nullptr; }, {"amax", "no data"}},
+        {"odd bias",
+         [](auto& a) { a.bias->data = static_cast<std::byte*>(a.bias->data) + 1; },
+         {"bias begins at", "2 bytes"}},
+        {"b elsewhere",
+         [](auto& a) {
+             a.b.device = {DeviceType::cuda, 7};
+         },
+         {"b", "GPU 7"}},
+        {"scale elsewhere",
+         [](auto& a) {
+             a.dequant_scale.device = {DeviceType::cuda, 7};
+         },
+         {"dequant_scale", "GPU 7"}},
+        {"out in a", [](auto& a) { a.out.data = a.a.data; }, {"out begins where a does"}},
+        {"out in b", [](auto& a) { a.out.data = a.b.data; }, {"out begins where b does"}},
+        {"amax in the scale",
+         [](auto& a) { a.amax->data = a.dequant_scale.data; },
+         {"amax", "dequant_scale"}},
+        {"amax in the multiplier",
+         [](auto& a) { a.amax->data = a.out_multiplier->data; },
+         {"amax", "out_multiplier"}},
+    };
+}
+
+void check_all_refused(const Device& device) {
+    GoodCall good(device);
+    for (const Bad& bad : bad_calls()) {
+        check_refused(bad, good.args(), [](const auto& args) { fp8_gemm(args); });
+        check_refused(bad, good.args(), [](const auto& args) { ops::fp8_gemm(args); });
+    }
+}
+
+template <class View>
+Fp8GemmArgs args_of(Fp8GemmProblem& problem, const View& view) {
+    Fp8GemmTensors tensors{
+        view(problem.a), view(problem.b), view(problem.out), view(problem.scale), {}, {}, {}};
+    if (problem.bias) tensors.bias = view(*problem.bias);
+    if (problem.multiplier) tensors.multiplier = view(*problem.multiplier);
+    if (problem.amax) tensors.amax = view(*problem.amax);
+    return problem.args(tensors);
+}
+
+// Of the fake GPU, whose memory is host memory.
+Fp8GemmArgs gpu_args(Fp8GemmProblem& problem) {
+    return args_of(problem, [](HostTensor& tensor) { return on_gpu(tensor); });
+}
+
+void check_same(const Fp8GemmProblem& actual, Fp8GemmProblem expected) {
+    expected.run_reference();
+    const std::string difference = expected.difference(actual.out);
+    CHECK_MESSAGE(difference.empty(), actual.test.text(), ": ", difference);
+    if (actual.amax) CHECK(actual.amax->get(0) == expected.amax->get(0));
+}
+
+}  // namespace
+
+TEST_CASE("bad calls of fp8_gemm are refused with a sentence") {
+    check_all_refused({DeviceType::cpu, 0});
+}
+
+TEST_CASE("scenario: bad fp8_gemm" * doctest::skip()) {
+    const fake::Cuda& fake = start_software_gpu();
+    check_all_refused({DeviceType::cuda, 0});
+    CHECK(fake.launches == 0);
+    CHECK(fake.loads == 0);
+}
+
+TEST_CASE("bad calls of fp8_gemm reach no GPU") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: bad fp8_gemm", fake_gpu(cache)));
+}
+
+TEST_CASE("fp8_gemm runs on the reference backend for host tensors") {
+    Random random(5);
+    Fp8GemmCase test;
+    test.bias = DType::bf16;
+    Fp8GemmProblem problem(test, random);
+    const Fp8GemmProblem untouched = problem;
+    const Fp8GemmArgs args = args_of(problem, [](HostTensor& tensor) { return tensor.view(); });
+    fp8_gemm(args);
+    CHECK(last_run() == "reference");
+    check_same(problem, untouched);
+    CHECK_THROWS_WITH_AS(ops::fp8_gemm(args), doctest::Contains("in host memory"), Error);
+}
+
+TEST_CASE("a product without rows or columns does nothing") {
+    Random random(5);
+    for (const auto& [m, n] : {std::pair{0, 8}, std::pair{8, 0}}) {
+        Fp8GemmCase test;
+        test.m = m;
+        test.n = n;
+        Fp8GemmProblem problem(test, random);
+        fp8_gemm(args_of(problem, [](HostTensor& tensor) { return tensor.view(); }));
+        CHECK(last_run().empty());
+    }
+}
+
+TEST_CASE("scenario: random fp8_gemm" * doctest::skip()) {
+    start_software_gpu();
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (int i = 0; i < 100; ++i) {
+        Fp8GemmCase test;
+        test.a = random.chance(0.5) ? DType::fp8_e4m3 : DType::fp8_e5m2;
+        test.b = random.chance(0.5) ? DType::fp8_e4m3 : DType::fp8_e5m2;
+        test.out = static_cast<DType>(random.integer(0, 4));
+        test.m = random.integer(1, 90);
+        test.n = random.integer(1, 90);
+        test.k = random.integer(0, 300);
+        test.trans_a = random.chance(0.5);
+        test.trans_b = random.chance(0.5);
+        test.amax = size_of(test.out) == 1 && random.chance(0.5);
+        if (random.chance(0.5)) test.bias = random.chance(0.5) ? DType::bf16 : DType::fp32;
+        if (random.chance(0.3)) test.a_rows = {random.integer(0, 9), random.integer(0, 9)};
+        if (random.chance(0.3)) test.b_rows = {random.integer(0, 9), random.integer(0, 9)};
+        if (random.chance(0.3)) test.out_rows = {random.integer(0, 9), random.integer(0, 9)};
+        Fp8GemmProblem problem(test, random);
+        const Fp8GemmProblem untouched = problem;
+        fp8_gemm(gpu_args(problem));
+        CHECK(last_run().starts_with("fp8_gemm_mma<"));
+        check_same(problem, untouched);
+    }
+}
+
+TEST_CASE("what reaches fp8_gemm_mma means what the arguments mean") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: random fp8_gemm", fake_gpu(cache)));
+}
+
+TEST_CASE("scenario: launches of fp8_gemm" * doctest::skip()) {
+    fake::Cuda& fake = start_software_gpu();
+    Random random(3);
+    Fp8GemmCase test;
+    test.m = 64;
+    test.n = 128;
+    test.k = 8192;
+    Fp8GemmProblem problem(test, random);
+    const Fp8GemmArgs args = gpu_args(problem);
+    fp8_gemm(args);
+    CHECK(fake.launches == 1);
+    const Explanation expected = explain(args);
+    CHECK(last_run() == expected.chosen);
+    CHECK(expected.splits > 1);
+    CHECK(expected.workspace_bytes > 0);
+    CHECK(fake.launch.grid == expected.grid);
+    CHECK(fake.launch.block == expected.block);
+    CHECK(fake.launch.shared_bytes == static_cast<unsigned>(expected.shared_bytes));
+
+    // The hot path allocates nothing.
+    const long before = allocations_of_this_thread();
+    for (int i = 0; i < 10; ++i)
+        fp8_gemm(args);
+    CHECK(allocations_of_this_thread() == before);
+    CHECK(fake.launches == 11);
+}
+
+TEST_CASE("fp8_gemm launches what explain says, and allocates nothing then") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: launches of fp8_gemm", fake_gpu(cache)));
+}
+
+TEST_CASE("scenario: fp8_gemm on Ampere" * doctest::skip()) {
+    fake::Cuda& fake = start_software_gpu();
+    Random random(3);
+    Fp8GemmProblem problem({}, random);
+    CHECK_THROWS_WITH_AS(fp8_gemm(gpu_args(problem)),
+                         doctest::Contains("FP8 tensor cores need sm_89 or newer, this is sm_80"),
+                         Error);
+    CHECK(fake.launches == 0);
+    CHECK(fake.loads == 0);
+}
+
+TEST_CASE("a GPU without FP8 tensor cores is an error that says so") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(
+        run("scenario: fp8_gemm on Ampere", fake_gpu(cache, {{"FAKE_CUDA_DEVICES", "80"}})));
+}
+
+TEST_CASE("explain tells the choice of fp8_gemm for any arch") {
+    GoodCall good({DeviceType::cuda, 0});
+    Fp8GemmArgs args = good.args();
+    const Explanation hopper = explain(args, "sm_90a");
+    CHECK(hopper.chosen.starts_with("fp8_gemm_mma<a=e4m3,b=e5m2,out=e4m3,"));
+    CHECK(hopper.candidates.size() == 1);
+    const Explanation ampere = explain(args, "sm_80");
+    CHECK(ampere.chosen.empty());
+    REQUIRE(ampere.candidates.size() == 1);
+    CHECK(ampere.candidates[0].reason == "FP8 tensor cores need sm_89 or newer, this is sm_80");
+}
+
+}  // namespace jitney::tests

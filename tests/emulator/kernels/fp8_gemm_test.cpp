@@ -1,0 +1,172 @@
+// Every specialization of fp8_gemm_mma in covered.txt, on edge cases and on random problems.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "api/check.hpp"
+#include "api/fp8_gemm_params.hpp"
+#include "kernel_sources/fp8/gemm_params.h"
+#include "policy/fp8_gemm.hpp"
+#include "tests/emulator/kernels/emulated_tensor.hpp"
+#include "tests/emulator/kernels/launch_choice.hpp"
+#include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/seed.hpp"
+#include "tests/support/fp8_gemm_problem.hpp"
+
+namespace jitney::emulator {
+namespace {
+
+using tests::Fp8GemmCase;
+using tests::Fp8GemmProblem;
+
+struct Tensors {
+    explicit Tensors(const Fp8GemmProblem& problem)
+        : a(problem.a, EmulatedTensor::Use::input),
+          b(problem.b, EmulatedTensor::Use::input),
+          out(problem.out, EmulatedTensor::Use::output),
+          scale(problem.scale, EmulatedTensor::Use::input) {
+        if (problem.bias) bias.emplace(*problem.bias, EmulatedTensor::Use::input);
+        if (problem.multiplier) multiplier.emplace(*problem.multiplier, EmulatedTensor::Use::input);
+        if (problem.amax) amax.emplace(*problem.amax, EmulatedTensor::Use::output);
+    }
+
+    tests::Fp8GemmTensors views() const {
+        tests::Fp8GemmTensors views{a.view(), b.view(), out.view(), scale.view(), {}, {}, {}};
+        if (bias) views.bias = bias->view();
+        if (multiplier) views.multiplier = multiplier->view();
+        if (amax) views.amax = amax->view();
+        return views;
+    }
+
+    EmulatedTensor a;
+    EmulatedTensor b;
+    EmulatedTensor out;
+    EmulatedTensor scale;
+    std::optional<EmulatedTensor> bias;
+    std::optional<EmulatedTensor> multiplier;
+    std::optional<EmulatedTensor> amax;
+};
+
+bool all_zero(const Buffer& buffer) {
+    return std::all_of(buffer.data(), buffer.data() + buffer.bytes(),
+                       [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// The choice that the policy would make of `test` were the tile that of `spec`: small problems ask
+// for small tiles, and it is tiles that lie beyond the output which are of interest here.
+policy::Fp8GemmChoice choice_of(const policy::Spec& spec, const policy::Fp8GemmProblem& problem,
+                                int splits) {
+    return policy::place_fp8_gemm(spec, problem, splits, 2);
+}
+
+void run(const policy::Spec& spec, const Fp8GemmCase& test, int splits, tests::Random& random) {
+    INFO(policy::text_of(spec), ": ", test.text(), ", splits ", splits, ", ", random.text());
+    Fp8GemmProblem problem(test, random);
+    const Tensors tensors(problem);
+    const Fp8GemmArgs args = problem.args(tensors.views());
+    const policy::Fp8GemmProblem seen = checks::check(args);
+    REQUIRE((seen.aligned || policy::value_of(spec, "unaligned") != 0));
+    const policy::Fp8GemmChoice choice = choice_of(spec, seen, splits);
+    const Buffer partials(choice.workspace.partial_bytes, "the partial sums");
+    const Buffer counters(choice.workspace.counter_bytes, "the counters");
+    std::memset(counters.data(), 0, counters.bytes());
+    Fp8GemmParams params = make_params(args, seen, choice, partials.data(), counters.data());
+    launch_choice(spec, choice.geometry, &params, random);
+    problem.run_reference();
+    const std::string difference = problem.difference(tensors.out.download());
+    CHECK_MESSAGE(difference.empty(), difference);
+    if (problem.amax) {
+        const double expected = problem.amax->get(0);
+        CHECK(std::abs(tensors.amax->download().get(0) - expected) <= 1e-3 * expected);
+    }
+    CHECK(all_zero(counters));
+}
+
+Fp8GemmCase case_of(const policy::Spec& spec) {
+    const auto value = [&](const char* name) { return policy::value_of(spec, name); };
+    Fp8GemmCase test;
+    test.a = static_cast<DType>(value("a"));
+    test.b = static_cast<DType>(value("b"));
+    test.out = static_cast<DType>(value("out"));
+    test.trans_a = value("trans_a") != 0;
+    test.trans_b = value("trans_b") != 0;
+    test.fast_accum = value("promote") == 0;
+    return test;
+}
+
+// Rows that begin at multiples of 16 bytes.
+std::int64_t whole_chunks(std::int64_t bytes) {
+    return (bytes + 15) / 16 * 16;
+}
+
+void align(Fp8GemmCase& test) {
+    test.a_rows.shift = whole_chunks(test.a_rows.shift);
+    test.b_rows.shift = whole_chunks(test.b_rows.shift);
+    const std::int64_t a_columns = test.a_rows.shift + (test.trans_a ? test.m : test.k);
+    const std::int64_t b_columns = test.b_rows.shift + (test.trans_b ? test.k : test.n);
+    test.a_rows.padding = whole_chunks(a_columns + test.a_rows.padding) - a_columns;
+    test.b_rows.padding = whole_chunks(b_columns + test.b_rows.padding) - b_columns;
+}
+
+void run_edges(const policy::Spec& spec, tests::Random& random) {
+    struct Size {
+        std::int64_t m, n, k;
+        int splits;
+    };
+    const std::int64_t tile_m = policy::value_of(spec, "tile_m");
+    const std::int64_t tile_n = policy::value_of(spec, "tile_n");
+    const std::int64_t tile_k = fp8_gemm_tile_k(static_cast<int>(tile_m), static_cast<int>(tile_n));
+    for (const Size& size :
+         {Size{2 * tile_m + 1, 17, 3 * tile_k, 1}, Size{3, tile_n + 9, tile_k + 5, 2},
+          Size{1, 1, 1, 1}, Size{tile_m, 16, 6 * tile_k + 16, 3}, Size{5, 16, 0, 1}}) {
+        Fp8GemmCase test = case_of(spec);
+        test.m = size.m;
+        test.n = size.n;
+        test.k = size.k;
+        test.bias = DType::bf16;
+        test.amax = test.out == DType::fp8_e4m3 || test.out == DType::fp8_e5m2;
+        if (policy::value_of(spec, "unaligned") == 0) align(test);
+        run(spec, test, size.splits, random);
+    }
+}
+
+Fp8GemmCase random_case(const policy::Spec& spec, tests::Random& random) {
+    Fp8GemmCase test = case_of(spec);
+    test.m = random.integer(1, 2 * policy::value_of(spec, "tile_m"));
+    test.n = random.integer(1, 2 * policy::value_of(spec, "tile_n"));
+    test.k = random.integer(
+        0, 5 * fp8_gemm_tile_k(policy::value_of(spec, "tile_m"), policy::value_of(spec, "tile_n")));
+    if (random.chance(0.6)) test.bias = random.chance(0.5) ? DType::bf16 : DType::fp32;
+    const bool fp8 = test.out == DType::fp8_e4m3 || test.out == DType::fp8_e5m2;
+    test.amax = fp8 && random.chance(0.7);
+    const auto rows = [&random] {
+        return random.chance(0.5) ? tests::RowLayout{random.integer(0, 20), random.integer(0, 20)}
+                                  : tests::RowLayout{};
+    };
+    test.a_rows = rows();
+    test.b_rows = rows();
+    test.out_rows = rows();
+    if (policy::value_of(spec, "unaligned") == 0) align(test);
+    return test;
+}
+
+}  // namespace
+
+TEST_CASE("fp8_gemm_mma") {
+    tests::Random random(run_seed());
+    for (const Covered& covered : covered_lines(policy::KernelId::fp8_gemm_mma)) {
+        INFO(policy::text_of(covered.spec));
+        run_edges(covered.spec, random);
+        const int wanted = problems_a_line(3);
+        for (int i = 0; i < wanted; ++i) {
+            const Fp8GemmCase test = random_case(covered.spec, random);
+            run(covered.spec, test, static_cast<int>(random.integer(1, 3)), random);
+        }
+    }
+}
+
+}  // namespace jitney::emulator

@@ -1,0 +1,52 @@
+#include "tests/gpu/fp8_gemm_case.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "jitney/backend.hpp"
+#include "runtime/device.hpp"
+
+namespace jitney::tests {
+
+bool has_fp8_tensor_cores() {
+    const runtime::DeviceInfo& device = runtime::device(0);
+    if (10 * device.major + device.minor >= 89) return true;
+    MESSAGE("left out: ", device.name, " has no FP8 tensor cores");
+    return false;
+}
+
+Fp8GemmOnDevice::Fp8GemmOnDevice(const Fp8GemmProblem& problem)
+    : a(problem.a), b(problem.b), out(problem.out), scale(problem.scale) {
+    if (problem.bias) bias.emplace(*problem.bias);
+    if (problem.multiplier) multiplier.emplace(*problem.multiplier);
+    if (problem.amax) amax.emplace(*problem.amax);
+}
+
+Fp8GemmTensors Fp8GemmOnDevice::views() const {
+    Fp8GemmTensors views{a.view(), b.view(), out.view(), scale.view(), {}, {}, {}};
+    if (bias) views.bias = bias->view();
+    if (multiplier) views.multiplier = multiplier->view();
+    if (amax) views.amax = amax->view();
+    return views;
+}
+
+void run_fp8_gemm(const Fp8GemmCase& test, Random& random) {
+    INFO(test.text(), " ", random.text());
+    Fp8GemmProblem problem(test, random);
+    const Fp8GemmOnDevice device(problem);
+    const Scope scope("fp8_gemm_mma");
+    fp8_gemm(problem.args(device.views()));
+    if (test.m > 0 && test.n > 0) CHECK(last_run().starts_with("fp8_gemm_mma<"));
+    problem.run_reference();
+    const std::string difference = problem.difference(device.out.download());
+    CHECK_MESSAGE(difference.empty(), difference);
+    if (problem.amax && test.m > 0 && test.n > 0) {
+        const double expected = problem.amax->get(0);
+        const double actual = device.amax->download().get(0);
+        CHECK_MESSAGE(std::abs(actual - expected) <= 1e-3 * expected + 1e-6, actual, " instead of ",
+                      expected);
+    }
+}
+
+}  // namespace jitney::tests

@@ -1,0 +1,177 @@
+#include "policy/fp8_gemm.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernel_sources/common/constants.h"
+#include "kernel_sources/fp8/gemm_params.h"
+#include "tests/policy/problems.hpp"
+
+namespace jitney::policy {
+namespace {
+
+using tests::Random;
+
+const DeviceFacts kHopper = typical_facts({90, 'a'});
+const DeviceFacts kAda = typical_facts({89, 0});
+
+// As a linear layer multiplies: both operands along k.
+Fp8GemmProblem linear(std::int64_t m, std::int64_t n, std::int64_t k) {
+    Fp8GemmProblem problem;
+    problem.a = problem.b = kFp8E4m3;
+    problem.out = kBf16;
+    problem.m = m;
+    problem.n = n;
+    problem.k = k;
+    problem.trans_b = true;
+    return problem;
+}
+
+Fp8GemmProblem random_problem(Random& random) {
+    const auto size = [&random](std::int64_t most) {
+        return random.chance(0.2) ? random.integer(1, 20) : random.integer(1, most);
+    };
+    Fp8GemmProblem problem = linear(size(9000), size(20000), size(20000));
+    const auto fp8 = [&random] { return random.chance(0.5) ? kFp8E4m3 : kFp8E5m2; };
+    problem.a = fp8();
+    problem.b = fp8();
+    problem.out = static_cast<int>(random.integer(kFp32, kFp8E5m2));
+    problem.trans_a = random.chance(0.5);
+    problem.trans_b = random.chance(0.5);
+    problem.fast_accum = random.chance(0.5);
+    problem.aligned = random.chance(0.8);
+    problem.amax = problem.out >= kFp8E4m3 && random.chance(0.5);
+    if (random.chance(0.05)) problem.k = 0;
+    return problem;
+}
+
+// Blocks cover the output and K: every tile once, and no split without work.
+void check_geometry(const Fp8GemmProblem& p, const Fp8GemmChoice& choice,
+                    const DeviceFacts& facts) {
+    const int tile_m = value_of(choice.spec, "tile_m");
+    const int tile_n = value_of(choice.spec, "tile_n");
+    const int tile_k = fp8_gemm_tile_k(tile_m, tile_n);
+    CHECK(std::int64_t{choice.m_tiles} * tile_m >= p.m);
+    CHECK(std::int64_t{choice.m_tiles - 1} * tile_m < p.m);
+    CHECK(std::int64_t{choice.n_tiles} * tile_n >= p.n);
+    CHECK(std::int64_t{choice.n_tiles - 1} * tile_n < p.n);
+    const std::int64_t split_k = std::int64_t{choice.split_tiles} * tile_k;
+    CHECK(choice.splits * split_k >= p.k);
+    CHECK((choice.splits == 1 || (choice.splits - 1) * split_k < p.k));
+    CHECK(choice.group >= 1);
+    CHECK(choice.group <= choice.m_tiles);
+    const auto blocks = std::int64_t{choice.m_tiles} * choice.n_tiles * choice.splits;
+    CHECK(choice.geometry.grid[0] == blocks);
+    CHECK(choice.geometry.shared_bytes <= facts.shared_bytes_per_block);
+    const std::size_t partial = choice.splits == 1 ? 0
+                                                   : static_cast<std::size_t>(blocks) * 4 *
+                                                         static_cast<std::size_t>(tile_m) *
+                                                         static_cast<std::size_t>(tile_n);
+    CHECK(choice.workspace.partial_bytes == partial);
+    CHECK((choice.workspace.counter_bytes == 0) == (choice.splits == 1 && !p.amax));
+}
+
+TEST_CASE("random products: every tile once, every k in one split, within the device's memory") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (int i = 0; i < 3000; ++i) {
+        const Fp8GemmProblem p = random_problem(random);
+        const DeviceFacts facts = random.chance(0.5) ? kHopper : kAda;
+        CAPTURE(p.m);
+        CAPTURE(p.n);
+        CAPTURE(p.k);
+        REQUIRE(rank_fp8_gemm(p, facts).accepted());
+        const Fp8GemmChoice choice = choose_fp8_gemm(p, facts);
+        CAPTURE(text_of(choice.spec));
+        CHECK(parse_spec(text_of(choice.spec)) == choice.spec);
+        check_geometry(p, choice, facts);
+        const std::vector<Spec> catalogue = fp8_gemm_catalogue(p, facts);
+        CHECK(std::find(catalogue.begin(), catalogue.end(), choice.spec) != catalogue.end());
+    }
+}
+
+TEST_CASE("what has no FP8 tensor cores says so") {
+    for (const int arch : {75, 80, 86}) {
+        const DeviceFacts facts = typical_facts({static_cast<std::uint16_t>(arch), 0});
+        const Candidate candidate = rank_fp8_gemm(linear(64, 64, 64), facts);
+        CHECK_FALSE(candidate.accepted());
+        CHECK(reason_text(candidate) ==
+              "FP8 tensor cores need sm_89 or newer, this is sm_" + std::to_string(arch));
+        CHECK(fp8_gemm_catalogue(linear(64, 64, 64), facts).empty());
+    }
+}
+
+TEST_CASE(
+    "fragments are unpacked where the tensor cores take no FP8, and sums promoted where they do") {
+    struct Expected {
+        Arch arch;
+        bool fast, unpack, promote;
+    };
+    for (const Expected& e :
+         {Expected{{89, 0}, false, false, true}, Expected{{89, 0}, true, false, false},
+          Expected{{90, 'a'}, false, true, false}, Expected{{90, 'a'}, true, true, false},
+          Expected{{100, 0}, false, true, false}, Expected{{110, 0}, false, true, false},
+          Expected{{120, 0}, false, false, true}, Expected{{121, 0}, true, false, false}}) {
+        Fp8GemmProblem p = linear(4096, 4096, 4096);
+        p.fast_accum = e.fast;
+        const Spec spec = choose_fp8_gemm(p, typical_facts(e.arch)).spec;
+        CAPTURE(text_of(spec));
+        CHECK((value_of(spec, "unpack") != 0) == e.unpack);
+        CHECK((value_of(spec, "promote") != 0) == e.promote);
+    }
+}
+
+TEST_CASE("few rows take narrow tiles, many rows wide ones") {
+    const auto tile = [](std::int64_t m, std::int64_t n, std::int64_t k) {
+        const Spec spec = choose_fp8_gemm(linear(m, n, k), kHopper).spec;
+        return std::pair(value_of(spec, "tile_m"), value_of(spec, "tile_n"));
+    };
+    CHECK(tile(1, 4096, 4096) == std::pair(16, 32));
+    CHECK(tile(16, 4096, 4096) == std::pair(16, 32));
+    CHECK(tile(16, 14336, 4096) == std::pair(16, 64));
+    CHECK(tile(32, 4096, 4096) == std::pair(32, 32));
+    CHECK(tile(64, 4096, 4096) == std::pair(64, 64));
+    CHECK(tile(256, 4096, 4096) == std::pair(128, 64));
+    CHECK(tile(384, 4096, 4096) == std::pair(64, 64));
+    CHECK(tile(512, 4096, 4096) == std::pair(128, 128));
+    CHECK(tile(128, 4096, 14336) == std::pair(128, 64));
+    CHECK(tile(4096, 4096, 4096) == std::pair(128, 128));
+    CHECK(tile(8192, 8192, 8192) == std::pair(128, 128));
+    CHECK(text_of(choose_fp8_gemm(linear(4096, 4096, 4096), kHopper).spec) ==
+          "fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=128x128,stages=3,trans_a=0,trans_b=1,unpack=1>"
+          "@sm_90a");
+}
+
+TEST_CASE("a long k is divided where tiles are few, and not where they are many") {
+    CHECK(choose_fp8_gemm(linear(64, 4096, 16384), kHopper).splits > 1);
+    CHECK(choose_fp8_gemm(linear(128, 128, 65536), kHopper).splits > 1);
+    CHECK(choose_fp8_gemm(linear(8192, 8192, 8192), kHopper).splits == 1);
+    CHECK(choose_fp8_gemm(linear(16, 4096, 64), kHopper).splits == 1);
+}
+
+TEST_CASE("only blocks that fill an SM begin before their predecessors end") {
+    CHECK(choose_fp8_gemm(linear(16, 4096, 4096), kHopper).geometry.programmatic);
+    CHECK(choose_fp8_gemm(linear(256, 4096, 4096), kHopper).geometry.programmatic);
+    CHECK_FALSE(choose_fp8_gemm(linear(64, 4096, 4096), kHopper).geometry.programmatic);
+    CHECK_FALSE(choose_fp8_gemm(linear(512, 4096, 4096), kHopper).geometry.programmatic);
+    CHECK_FALSE(choose_fp8_gemm(linear(16, 4096, 4096), kAda).geometry.programmatic);
+}
+
+TEST_CASE("rows that begin anywhere take a path of their own") {
+    Fp8GemmProblem p = linear(100, 100, 333);
+    p.aligned = false;
+    CHECK(text_of(choose_fp8_gemm(p, kHopper).spec) ==
+          "fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=64x64,stages=3,trans_a=0,trans_b=1,unpack=1,"
+          "unaligned=1>@sm_90a");
+}
+
+TEST_CASE("a grid that is too large is refused with its tiles") {
+    const Candidate candidate = rank_fp8_gemm(linear(0x7fffffff, 0x7fffffff, 1), kHopper);
+    CHECK_FALSE(candidate.accepted());
+    CHECK(candidate.reason == Reason::too_many_tiles);
+}
+
+}  // namespace
+}  // namespace jitney::policy

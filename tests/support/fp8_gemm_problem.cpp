@@ -1,0 +1,165 @@
+#include "tests/support/fp8_gemm_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/fp8_gemm.hpp"
+
+namespace jitney::tests {
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+bool is_fp8(DType dtype) {
+    return dtype == DType::fp8_e4m3 || dtype == DType::fp8_e5m2;
+}
+
+// [rows, shift + columns]: the elements of the shift are NaN.
+HostTensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const RowLayout& layout) {
+    HostTensor made(dtype, {rows, layout.shift + columns}, {{}, {0, layout.padding}});
+    made.fill([](std::int64_t) { return kNan; });
+    return made;
+}
+
+// The matrix behind the shift.
+Tensor behind(const Tensor& tensor, const RowLayout& layout) {
+    Tensor view = tensor;
+    if (view.data != nullptr) {
+        view.data = static_cast<std::byte*>(view.data) + layout.shift * size_of(view.dtype);
+    }
+    view.shape[1] -= layout.shift;
+    return view;
+}
+
+void fill(HostTensor& tensor, std::int64_t shift, Random& random) {
+    const std::int64_t columns = tensor.shape()[1];
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        if (i % columns >= shift) tensor.set(i, random.normal());
+    }
+}
+
+HostTensor number(double value) {
+    HostTensor tensor(DType::fp32, {1});
+    tensor.set(0, value);
+    return tensor;
+}
+
+std::string text_of(const char* name, const RowLayout& rows) {
+    if (rows.shift == 0 && rows.padding == 0) return {};
+    return std::string(", ") + name + " shifted by " + std::to_string(rows.shift) + " padded by " +
+           std::to_string(rows.padding);
+}
+
+// What rounding to the format may change, and one code of an FP8 more, where the sums of kernel and
+// reference lie to either side of a boundary.
+Tolerance tolerance_for(const Fp8GemmCase& test) {
+    const double sums = std::sqrt(static_cast<double>(std::max<std::int64_t>(test.k, 1)));
+    switch (test.out) {
+        case DType::fp32:
+            return {2e-5 * sums * test.scale + 1e-6, 1e-5};
+        case DType::fp16:
+            return {1e-4 * sums * test.scale + 1e-4, 2e-3};
+        case DType::fp8_e4m3:
+            return {0x1p-9, 0.13};
+        case DType::fp8_e5m2:
+            return {0x1p-16, 0.26};
+        default:
+            return {1e-3 * sums * test.scale + 1e-3, 1e-2};
+    }
+}
+
+}  // namespace
+
+std::string Fp8GemmCase::text() const {
+    std::string text = std::string(name_of(a)) + " x " + name_of(b) + " -> " + name_of(out) + ", " +
+                       std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) +
+                       ", trans " + (trans_a ? "1" : "0") + (trans_b ? "1" : "0");
+    if (bias) text += std::string(", bias ") + name_of(*bias);
+    if (amax) text += ", amax";
+    if (fast_accum) text += ", fast_accum";
+    return text + text_of("a", a_rows) + text_of("b", b_rows) + text_of("out", out_rows);
+}
+
+Fp8GemmProblem::Fp8GemmProblem(const Fp8GemmCase& problem, Random& random)
+    : test(problem),
+      a(matrix(test.a, test.trans_a ? test.k : test.m, test.trans_a ? test.m : test.k,
+               test.a_rows)),
+      b(matrix(test.b, test.trans_b ? test.n : test.k, test.trans_b ? test.k : test.n,
+               test.b_rows)),
+      out(matrix(test.out, test.m, test.n, test.out_rows)),
+      scale(number(test.scale)) {
+    fill(a, test.a_rows.shift, random);
+    fill(b, test.b_rows.shift, random);
+    if (test.bias) {
+        bias.emplace(*test.bias, std::vector<std::int64_t>{test.n});
+        bias->fill_normal(random);
+    }
+    if (is_fp8(test.out)) {
+        const double largest = test.out == DType::fp8_e4m3 ? 448.0 : 57344.0;
+        multiplier = number(largest / (6.0 * std::sqrt(static_cast<double>(test.k) + 1.0)));
+    }
+    if (test.amax) amax = number(-1.0);
+}
+
+Fp8GemmArgs Fp8GemmProblem::args(const Fp8GemmTensors& tensors) const {
+    Fp8GemmArgs args;
+    args.a = behind(tensors.a, test.a_rows);
+    args.b = behind(tensors.b, test.b_rows);
+    args.out = behind(tensors.out, test.out_rows);
+    args.dequant_scale = tensors.scale;
+    args.bias = tensors.bias;
+    args.out_multiplier = tensors.multiplier;
+    args.amax = tensors.amax;
+    args.trans_a = test.trans_a;
+    args.trans_b = test.trans_b;
+    args.fast_accum = test.fast_accum;
+    return args;
+}
+
+void Fp8GemmProblem::run_reference() {
+    Fp8GemmTensors tensors{a.view(), b.view(), out.view(), scale.view(), {}, {}, {}};
+    if (bias) tensors.bias = bias->view();
+    if (multiplier) tensors.multiplier = multiplier->view();
+    if (amax) tensors.amax = amax->view();
+    const Fp8GemmArgs given = args(tensors);
+    reference::Fp8Gemm call;
+    call.a = given.a;
+    call.b = given.b;
+    call.trans_a = given.trans_a;
+    call.trans_b = given.trans_b;
+    call.scale = given.dequant_scale;
+    call.bias = given.bias;
+    call.out = given.out;
+    call.multiplier = given.out_multiplier;
+    call.amax = given.amax;
+    reference::fp8_gemm(call);
+}
+
+std::string Fp8GemmProblem::difference(const HostTensor& actual) const {
+    if (!actual.surroundings_intact()) return "what lies around the output was written";
+    const Tolerance tolerance = tolerance_for(test);
+    const std::int64_t columns = out.shape()[1];
+    std::int64_t wrong = 0;
+    std::string first;
+    for (std::int64_t i = 0; i < out.elements(); ++i) {
+        const double is = actual.get(i);
+        const double expected = out.get(i);
+        // Before each row there is what was there: NaN.
+        const bool right = i % columns < test.out_rows.shift
+                               ? std::isnan(is)
+                               : std::abs(is - expected) <=
+                                     tolerance.absolute + tolerance.relative * std::abs(expected);
+        if (right) continue;
+        if (wrong++ == 0) {
+            first = actual.text_of_position(i) + " is " + std::to_string(is) + " instead of " +
+                    std::to_string(expected);
+        }
+    }
+    if (wrong == 0) return {};
+    return std::to_string(wrong) + " of " + std::to_string(out.elements()) +
+           " elements are wrong: " + first;
+}
+
+}  // namespace jitney::tests
