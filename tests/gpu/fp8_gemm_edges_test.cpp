@@ -240,4 +240,25 @@ TEST_CASE("fp8_gemm: a captured call reads its scale anew at each replay") {
     }
 }
 
+TEST_CASE("fp8_gemm under the sanitizer" * doctest::test_suite("sanitizer")) {
+    if (!has_fp8_tensor_cores()) return;
+    Random random = Random::fresh();
+    // Narrow tiles, K among warps and among blocks, the widest tile.
+    for (const auto& [m, n, k] : {std::tuple{5, 40, 300}, std::tuple{20, 70, 528},
+                                  std::tuple{64, 64, 2048}, std::tuple{1030, 1100, 144}}) {
+        for (const bool transposed : {false, true}) {
+            Fp8GemmCase test = case_of(m, n, k);
+            test.trans_a = transposed;
+            test.trans_b = !transposed;
+            test.bias = DType::bf16;
+            test.out = transposed ? DType::fp8_e4m3 : DType::bf16;
+            test.amax = transposed;
+            run_fp8_gemm(test, random);
+            if (m > 100) continue;
+            test.a_rows = {3, 2};
+            run_fp8_gemm(test, random);
+        }
+    }
+}
+
 }  // namespace jitney::tests
