@@ -217,6 +217,58 @@ Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given) {
     return args;
 }
 
+// Values that are none of the enumerators are the operation's to refuse.
+Fp8Recipe recipe_of(const jitney_fp8_recipe& given) {
+    Fp8Recipe recipe;
+    recipe.formats = static_cast<Fp8Formats>(given.formats);
+    recipe.scaling = static_cast<Fp8Scaling>(given.scaling);
+    recipe.history = given.history;
+    recipe.amax = static_cast<Fp8Amax>(given.amax);
+    recipe.margin = given.margin;
+    return recipe;
+}
+
+Fp8LinearArgs arguments(const jitney_fp8_linear_args* given) {
+    const auto known = known_fields(
+        given, "jitney_fp8_linear_args",
+        offsetof(jitney_fp8_linear_args, workspace_bytes) + sizeof(given->workspace_bytes));
+    Fp8LinearArgs args;
+    args.x = required(known.x, "x");
+    args.weight = required(known.weight, "weight");
+    args.bias = optional(known.bias, "bias");
+    args.y = required(known.y, "y");
+    args.state = required(known.state, "state");
+    if (known.x_codes != nullptr || known.weight_codes != nullptr || known.scales != nullptr) {
+        args.saved = {required(known.x_codes, "x_codes"),
+                      required(known.weight_codes, "weight_codes"),
+                      required(known.scales, "scales")};
+    }
+    args.recipe = recipe_of(known.recipe);
+    args.fast_accum = known.fast_accum != 0;
+    args.workspace = known.workspace;
+    args.workspace_bytes = known.workspace_bytes;
+    return args;
+}
+
+Fp8LinearBackwardArgs arguments(const jitney_fp8_linear_backward_args* given) {
+    const auto known = known_fields(given, "jitney_fp8_linear_backward_args",
+                                    offsetof(jitney_fp8_linear_backward_args, workspace_bytes) +
+                                        sizeof(given->workspace_bytes));
+    Fp8LinearBackwardArgs args;
+    args.grad_y = required(known.grad_y, "grad_y");
+    args.saved = {required(known.x_codes, "x_codes"), required(known.weight_codes, "weight_codes"),
+                  required(known.scales, "scales")};
+    args.grad_x = optional(known.grad_x, "grad_x");
+    args.grad_weight = optional(known.grad_weight, "grad_weight");
+    args.grad_bias = optional(known.grad_bias, "grad_bias");
+    args.state = required(known.state, "state");
+    args.recipe = recipe_of(known.recipe);
+    args.fast_accum = known.fast_accum != 0;
+    args.workspace = known.workspace;
+    args.workspace_bytes = known.workspace_bytes;
+    return args;
+}
+
 std::string text(const char* given, const char* name) {
     if (given == nullptr) refuse("{} is null: give a text", name);
     return given;

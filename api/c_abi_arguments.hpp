@@ -7,6 +7,7 @@
 #include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
 #include "jitney/fp8_gemm.hpp"
+#include "jitney/fp8_linear.hpp"
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/jitney.h"
 #include "jitney/merge_states.hpp"
@@ -22,6 +23,9 @@ using MergeParts = std::array<PartialState, 16>;
 MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& parts);
 Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given);
 Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given);
+Fp8Recipe recipe_of(const jitney_fp8_recipe& given);
+Fp8LinearArgs arguments(const jitney_fp8_linear_args* given);
+Fp8LinearBackwardArgs arguments(const jitney_fp8_linear_backward_args* given);
 
 // A text that the caller has to give; `name` is for the sentence where it is null.
 std::string text(const char* given, const char* name);

@@ -6,9 +6,11 @@
 
 #include "jitney/error.hpp"
 #include "kernel_sources/attention/append_kv.h"
+#include "kernel_sources/fp8/column_sums_params.h"
 #include "policy/attention.hpp"
 #include "policy/fp8_gemm.hpp"
 #include "policy/fp8_quantize.hpp"
+#include "policy/fp8_update.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/runtime.hpp"
 
@@ -26,6 +28,10 @@ int shared_bytes_of(const policy::Spec& spec) {
             return policy::fp8_quantize_shared_bytes(spec);
         case policy::KernelId::fp8_gemm_mma:
             return policy::fp8_gemm_shared_bytes(spec);
+        case policy::KernelId::fp8_update:
+            return policy::fp8_update_shared_bytes(spec);
+        case policy::KernelId::column_sums:
+            return kColumnSumsSharedBytes;
         default:
             return policy::attention_shared_bytes(spec);
     }

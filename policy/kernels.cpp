@@ -85,7 +85,7 @@ constexpr std::array kDecodeMma = {head_dim(256, 8),
                                    kAlibi,
                                    kSinks,
                                    kAppend};
-constexpr std::array kWorkMap = {
+constexpr std::array kThreads = {
     ConstantInfo{.name = "threads", .kind = ConstantKind::integer, .range = {32, 1024, 1, true}}};
 constexpr std::array kMergeStates = {
     head_dim(512, 1), format(kFloating),
@@ -98,6 +98,7 @@ constexpr ConstantInfo kRotaryOption = {.name = "rotary",
                                         .names = kAppendRotary,
                                         .omitted_when_zero = true};
 constexpr std::array kAppendKv = {format(kFloating), kPairs, kQueries, kKv, kRotaryOption};
+constexpr std::array kColumnSums = {format(kFloating), format(kFloating, "out")};
 constexpr ConstantInfo kCodes = {.name = "codes", .kind = ConstantKind::name, .names = kFp8Codes};
 // The codes are computed bit by bit: for what has no instruction for it.
 constexpr std::array kQuantize = {format(kFloating), format(k8Bit, "out"), kCodes, option("amax"),
@@ -127,7 +128,7 @@ constexpr std::array kKernels = {
                kPrefillScalar, 75},
     KernelInfo{KernelId::attn_prefill_mma, "attn_prefill_mma", "attention/prefill_mma.cuh",
                kPrefillMma, 80},
-    KernelInfo{KernelId::attn_work_map, "attn_work_map", "attention/work_map.cuh", kWorkMap, 75,
+    KernelInfo{KernelId::attn_work_map, "attn_work_map", "attention/work_map.cuh", kThreads, 75,
                true},
     KernelInfo{KernelId::attn_merge_states, "attn_merge_states", "attention/merge_states.cuh",
                kMergeStates, 75},
@@ -135,6 +136,8 @@ constexpr std::array kKernels = {
     KernelInfo{KernelId::rotary_emb, "rotary_emb", "rotary/rotary_emb.cuh", kRotary, 75},
     KernelInfo{KernelId::fp8_quantize, "fp8_quantize", "fp8/quantize.cuh", kQuantize, 75},
     KernelInfo{KernelId::fp8_gemm_mma, "fp8_gemm_mma", "fp8/gemm_mma.cuh", kFp8GemmMma, 89},
+    KernelInfo{KernelId::fp8_update, "fp8_update", "fp8/update.cuh", kThreads, 75, true},
+    KernelInfo{KernelId::column_sums, "column_sums", "fp8/column_sums.cuh", kColumnSums, 75, true},
 };
 
 }  // namespace

@@ -22,6 +22,8 @@ enum class KernelId : std::uint8_t {
     rotary_emb,
     fp8_quantize,
     fp8_gemm_mma,
+    fp8_update,
+    column_sums,
 };
 
 // How a constant's value is spelled in a specialization text.

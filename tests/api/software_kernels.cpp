@@ -15,12 +15,15 @@
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/gemm_params.h"
+#include "kernel_sources/fp8/column_sums_params.h"
 #include "kernel_sources/fp8/quantize_params.h"
 #include "kernel_sources/fp8/scale.h"
+#include "kernel_sources/fp8/update_params.h"
 #include "kernel_sources/rotary/params.h"
 #include "reference/append_kv.hpp"
 #include "reference/attention.hpp"
 #include "reference/fp8_gemm.hpp"
+#include "reference/fp8_linear.hpp"
 #include "reference/fp8_quantize.hpp"
 #include "reference/merge_states.hpp"
 #include "reference/rotary.hpp"
@@ -406,6 +409,16 @@ void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p) {
     reference::fp8_gemm(call);
 }
 
+void run_column_sums(std::string_view image, const ColumnSumsParams& p) {
+    if (p.splits > 1 && (p.parts == nullptr || p.arrived == nullptr)) {
+        throw std::logic_error("splits need memory to meet in");
+    }
+    reference::column_sums(
+        tensor_of(p.x, static_cast<DType>(constant(image, "format")), {p.rows, p.cols},
+                  {p.x_stride, 1}),
+        tensor_of(p.out, static_cast<DType>(constant(image, "out")), {p.cols}, {1}));
+}
+
 }  // namespace
 
 void run_software_kernel(const char* image, void** parameters) {
@@ -422,6 +435,10 @@ void run_software_kernel(const char* image, void** parameters) {
         run_fp8_gemm(text, *static_cast<const Fp8GemmParams*>(parameters[0]));
     } else if (text.find("\"fp8/quantize") != std::string_view::npos) {
         run_fp8_quantize(text, *static_cast<const Fp8QuantizeParams*>(parameters[0]));
+    } else if (text.find("\"fp8/update") != std::string_view::npos) {
+        reference::fp8_update(*static_cast<const Fp8UpdateParams*>(parameters[0]));
+    } else if (text.find("\"fp8/column_sums") != std::string_view::npos) {
+        run_column_sums(text, *static_cast<const ColumnSumsParams*>(parameters[0]));
     } else {
         run_attention(text, *static_cast<const AttentionParams*>(parameters[0]));
     }

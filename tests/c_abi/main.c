@@ -29,6 +29,7 @@ int main(int count, char** arguments) {
         append_kv_tests();
         fp8_quantize_tests();
         fp8_gemm_tests();
+        fp8_linear_tests();
         explain_tests();
         scope_tests();
         serving_tests();

@@ -7,7 +7,9 @@
 #include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
 #include "policy/fp8_gemm.hpp"
+#include "policy/column_sums.hpp"
 #include "policy/fp8_quantize.hpp"
+#include "policy/fp8_update.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
 
@@ -225,6 +227,16 @@ std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
         add(policy::fp8_gemm_catalogue(shape, facts));
         shape.fast_accum = true;
         add(policy::fp8_gemm_catalogue(shape, facts));
+    add({policy::choose_fp8_update(facts).spec});
+    for (const int format : {kBf16, kFp16, kFp32}) {
+        for (const int out : {kBf16, kFp32}) {
+            policy::ColumnSumsProblem sums;
+            sums.format = format;
+            sums.out = out;
+            sums.cols = 1;
+            if (extent == Extent::full || format == out)
+                add({policy::choose_column_sums(sums, facts).spec});
+        }
     }
     std::stable_sort(specs.begin(), specs.end(), [](const auto& a, const auto& b) {
         return policy::info(a.kernel).name < policy::info(b.kernel).name;

@@ -39,6 +39,8 @@ bool must_not_spill(const Spec& spec) {
             return policy::value_of(spec, "head_dim") <= 128;
         case policy::KernelId::fp8_quantize:
         case policy::KernelId::fp8_gemm_mma:
+        case policy::KernelId::fp8_update:
+        case policy::KernelId::column_sums:
             return true;
         default:
             return false;

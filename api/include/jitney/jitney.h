@@ -268,6 +268,75 @@ typedef struct jitney_fp8_gemm_args {
 
 jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream);
 
+typedef enum jitney_fp8_formats {
+    JITNEY_FP8_E4M3 = 0,
+    JITNEY_FP8_E5M2 = 1,
+    JITNEY_FP8_HYBRID = 2 /* E4M3 forward, E5M2 for the gradient */
+} jitney_fp8_formats;
+typedef enum jitney_fp8_scaling {
+    JITNEY_FP8_DELAYED = 0,
+    JITNEY_FP8_DYNAMIC = 1
+} jitney_fp8_scaling;
+typedef enum jitney_fp8_amax { JITNEY_FP8_WINDOW = 0, JITNEY_FP8_LATEST = 1 } jitney_fp8_amax;
+
+/* How a linear layer scales its tensors: jitney::Fp8Recipe. */
+typedef struct jitney_fp8_recipe {
+    int32_t formats; /* a jitney_fp8_formats */
+    int32_t scaling; /* a jitney_fp8_scaling */
+    int32_t history; /* of delayed scaling: steps that are remembered, 1 to 4096 */
+    int32_t amax;    /* a jitney_fp8_amax: the window's largest counts, or the latest */
+    int32_t margin;  /* each halves the multiplier: headroom */
+} jitney_fp8_recipe;
+
+/* A layer's state is a tensor of fp32 [3, columns] on the device; its bytes are all that there is
+   to save. */
+jitney_status jitney_fp8_state_columns(const jitney_fp8_recipe* recipe, int32_t* columns);
+jitney_status jitney_fp8_state_reset(const DLTensor* state, jitney_stream stream);
+
+/* y = x weight^T + bias on FP8. The fields are those of jitney::Fp8LinearArgs. */
+typedef struct jitney_fp8_linear_args {
+    size_t size;            /* sizeof(jitney_fp8_linear_args) */
+    const DLTensor* x;      /* [..., in_features]: bf16, fp16 or fp32 */
+    const DLTensor* weight; /* [out_features, in_features] */
+    const DLTensor* bias;   /* [out_features]: bf16 or fp32; may be NULL */
+    const DLTensor* y;      /* [..., out_features] */
+    const DLTensor* state;
+    /* What backward needs; all three, or NULL. */
+    const DLTensor* x_codes;      /* x's shape, in the recipe's format */
+    const DLTensor* weight_codes; /* weight's shape */
+    const DLTensor* scales;       /* fp32 [2] */
+    jitney_fp8_recipe recipe;
+    int32_t fast_accum;
+    void* workspace; /* on the device; NULL: the library's own */
+    size_t workspace_bytes;
+} jitney_fp8_linear_args;
+
+jitney_status jitney_fp8_linear(const jitney_fp8_linear_args* args, jitney_stream stream);
+jitney_status jitney_fp8_linear_workspace(const jitney_fp8_linear_args* args, size_t* bytes);
+
+/* The gradients of that call. The fields are those of jitney::Fp8LinearBackwardArgs; of the three
+   gradients those that are not wanted are NULL. */
+typedef struct jitney_fp8_linear_backward_args {
+    size_t size;            /* sizeof(jitney_fp8_linear_backward_args) */
+    const DLTensor* grad_y; /* [..., out_features]: bf16, fp16 or fp32 */
+    const DLTensor* x_codes;
+    const DLTensor* weight_codes;
+    const DLTensor* scales;
+    const DLTensor* grad_x;      /* [..., in_features] */
+    const DLTensor* grad_weight; /* [out_features, in_features] */
+    const DLTensor* grad_bias;   /* [out_features] */
+    const DLTensor* state;
+    jitney_fp8_recipe recipe;
+    int32_t fast_accum;
+    void* workspace;
+    size_t workspace_bytes;
+} jitney_fp8_linear_backward_args;
+
+jitney_status jitney_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
+                                         jitney_stream stream);
+jitney_status jitney_fp8_linear_backward_workspace(const jitney_fp8_linear_backward_args* args,
+                                                   size_t* bytes);
+
 /* Which kernel a call would run, and why not the others, as the JSON that `jitney explain --json`
    prints. Pointers of the tensors' data may be NULL. `arch` ("sm_90a") may be NULL: then it is the
    GPU that the tensors name. *json is NULL where the call fails. */

@@ -1,0 +1,100 @@
+// A linear layer whose products are of FP8 codes, forward and backward, and the recipes that scale
+// its tensors (Micikevicius et al. 2022, arXiv:2209.05433).
+//
+//     y = x weight^T + bias      grad_x = grad_y weight      grad_weight = grad_y^T x
+//
+// fp8_quantize.hpp says what multipliers and scales are. All state is on the device of the tensors,
+// nothing waits for the host, and both calls can be captured in a graph once they have run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "jitney/error.hpp"
+#include "jitney/tensor.hpp"
+
+namespace jitney {
+
+// Formats of x and weight, and of grad_y.
+enum class Fp8Formats {
+    e4m3,
+    e5m2,
+    hybrid,  // E4M3 forward; E5M2, which reaches further, for the gradient
+};
+
+enum class Fp8Scaling {
+    delayed,  // by the amax of earlier steps, so that a tensor is read once
+    dynamic,  // by the tensor's own amax, for which it is read once more
+};
+
+enum class Fp8Amax { window, latest };
+
+struct Fp8Recipe {
+    Fp8Formats formats = Fp8Formats::hybrid;
+    Fp8Scaling scaling = Fp8Scaling::delayed;
+    // Of delayed scaling. The multiplier of the next step is (largest number of the format / amax)
+    // / 2^margin: a larger margin is more headroom, and never saturates more. amax is the largest
+    // of the last `history` steps, or the latest; where that is 0, infinite or NaN, the multiplier
+    // stays. It is never infinite.
+    int history = 16;  // 1 to 4096
+    Fp8Amax amax = Fp8Amax::window;
+    int margin = 0;  // 0 to 64
+};
+
+// Columns of a layer's state: fp32 [3, columns], contiguous, on the device; the rows are those of
+// x, weight and grad_y. It is all that there is: copying its bytes saves it, copying them back
+// restores it. A row holds the multiplier, its inverse, the last amax, a number of the last call,
+// and the history, the latest first.
+JITNEY_API int fp8_state_columns(const Fp8Recipe& recipe);
+// Multipliers of 1, and no history. Asynchronous on `stream` for a GPU's.
+JITNEY_API void fp8_state_reset(const Tensor& state, Stream stream = nullptr);
+
+// What the forward call leaves for the backward one: the codes, and the scales that they have,
+// which later steps do not change.
+struct Fp8LinearSaved {
+    Tensor x_codes;       // x's shape: fp8_e4m3 or fp8_e5m2, as the recipe says
+    Tensor weight_codes;  // [out_features, in_features], the same format
+    Tensor scales;        // fp32 [2]: of x_codes and weight_codes
+};
+
+struct Fp8LinearArgs {
+    Tensor x;                    // [..., in_features]: bf16, fp16 or fp32
+    Tensor weight;               // [out_features, in_features]: bf16, fp16 or fp32
+    std::optional<Tensor> bias;  // [out_features]: bf16 or fp32
+    Tensor y;                    // [..., out_features]: bf16, fp16 or fp32
+    Tensor state;                // fp32 [3, fp8_state_columns(recipe)]
+    // Without it the codes are kept in the workspace, and there is no backward.
+    std::optional<Fp8LinearSaved> saved;
+    Fp8Recipe recipe;
+    bool fast_accum = false;  // as of fp8_gemm
+    // fp8_linear_workspace(args) bytes on the device, aligned to 16; where it is null, the
+    // runtime's own memory is taken.
+    void* workspace = nullptr;
+    std::size_t workspace_bytes = 0;
+};
+
+struct Fp8LinearBackwardArgs {
+    Tensor grad_y;         // [..., out_features]: bf16, fp16 or fp32
+    Fp8LinearSaved saved;  // of the forward call; grad_weight is of x_codes, grad_x of weight_codes
+    // What is wanted; at least one. bf16, fp16 or fp32.
+    std::optional<Tensor> grad_x;       // [..., in_features]
+    std::optional<Tensor> grad_weight;  // [out_features, in_features]
+    std::optional<Tensor> grad_bias;    // [out_features]: the sum of grad_y, before it is cast
+    Tensor state;  // its row of grad_y moves on, whichever gradients are wanted
+    Fp8Recipe recipe;
+    bool fast_accum = false;
+    void* workspace = nullptr;
+    std::size_t workspace_bytes = 0;
+};
+
+JITNEY_API std::size_t fp8_linear_workspace(const Fp8LinearArgs& args);
+JITNEY_API std::size_t fp8_linear_workspace(const Fp8LinearBackwardArgs& args);
+
+// Run on the GPU, or on the reference backend for host tensors. A call without rows does nothing to
+// the state: only what ran rolls. Throw Error where arguments can't be meant, before anything is
+// launched.
+JITNEY_API void fp8_linear(const Fp8LinearArgs& args, Stream stream = nullptr);
+JITNEY_API void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream = nullptr);
+
+}  // namespace jitney

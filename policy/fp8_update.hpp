@@ -1,0 +1,20 @@
+// In which geometry fp8_update runs: one block, whatever the history.
+#pragma once
+
+#include "policy/candidates.hpp"
+#include "policy/device_facts.hpp"
+#include "policy/spec.hpp"
+
+namespace jitney::policy {
+
+struct Fp8UpdateChoice {
+    Spec spec;
+    Geometry geometry;
+};
+
+Fp8UpdateChoice choose_fp8_update(const DeviceFacts& facts);
+
+// Dynamic shared memory of the block.
+int fp8_update_shared_bytes(const Spec& spec) noexcept;
+
+}  // namespace jitney::policy

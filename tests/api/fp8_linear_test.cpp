@@ -1,0 +1,368 @@
+// The linear layer on FP8, on host tensors: products, recipes, states, and bad calls.
+#include "jitney/fp8_linear.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "jitney/backend.hpp"
+#include "tests/api/bad_call.hpp"
+#include "tests/support/fp8_linear_problem.hpp"
+
+namespace jitney::tests {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kWeight = 1;
+constexpr int kGradY = 2;
+
+Tensor host(HostTensor& tensor) {
+    return tensor.view();
+}
+
+float state_at(const Fp8LinearProblem& problem, int row, int column) {
+    return static_cast<float>(problem.state.at({row, column}));
+}
+float multiplier(const Fp8LinearProblem& problem, int row) {
+    return state_at(problem, row, 0);
+}
+
+void forward(Fp8LinearProblem& problem) {
+    fp8_linear(problem.forward(host));
+}
+void backward(Fp8LinearProblem& problem) {
+    fp8_linear_backward(problem.backward(host));
+}
+
+Fp8LinearProblem made(const Fp8LinearCase& test, std::uint64_t seed = 1) {
+    Fp8LinearProblem problem(test);
+    Random random(seed);
+    problem.fill(random);
+    fp8_state_reset(problem.state.view());
+    return problem;
+}
+
+Fp8Recipe delayed(int history, int margin = 0, Fp8Amax amax = Fp8Amax::window) {
+    Fp8Recipe recipe;
+    recipe.history = history;
+    recipe.margin = margin;
+    recipe.amax = amax;
+    return recipe;
+}
+
+Fp8Recipe dynamic(Fp8Formats formats = Fp8Formats::hybrid) {
+    Fp8Recipe recipe;
+    recipe.formats = formats;
+    recipe.scaling = Fp8Scaling::dynamic;
+    return recipe;
+}
+
+// Steps whose x has this amax; the multiplier of x after each.
+std::vector<float> multipliers_after(const Fp8Recipe& recipe, const std::vector<double>& amaxes) {
+    Fp8LinearCase test;
+    test.recipe = recipe;
+    test.dtype = DType::fp32;
+    Fp8LinearProblem problem = made(test);
+    std::vector<float> result;
+    for (const double amax : amaxes) {
+        problem.x.fill([](std::int64_t) { return 0.0; });
+        problem.x.set(5, amax);
+        forward(problem);
+        result.push_back(multiplier(problem, kX));
+    }
+    return result;
+}
+
+struct Exact {
+    HostTensor y;
+    HostTensor grad_x;
+    HostTensor grad_weight;
+    HostTensor grad_bias;
+};
+
+// In double precision, without codes.
+Exact exact(const Fp8LinearProblem& problem) {
+    const Fp8LinearCase& test = problem.test;
+    Exact result{HostTensor(DType::fp32, {test.rows, test.out}),
+                 HostTensor(DType::fp32, {test.rows, test.in}),
+                 HostTensor(DType::fp32, {test.out, test.in}), HostTensor(DType::fp32, {test.out})};
+    const auto sum = [](std::int64_t count, const auto& term) {
+        double total = 0;
+        for (std::int64_t i = 0; i < count; ++i)
+            total += term(i);
+        return total;
+    };
+    for (std::int64_t r = 0; r < test.rows; ++r) {
+        for (std::int64_t o = 0; o < test.out; ++o) {
+            const double product = sum(test.in, [&](std::int64_t i) {
+                return problem.x.at({r, i}) * problem.weight.at({o, i});
+            });
+            result.y.put({r, o}, product + (test.bias ? problem.bias.get(o) : 0.0));
+        }
+        for (std::int64_t i = 0; i < test.in; ++i) {
+            result.grad_x.put({r, i}, sum(test.out, [&](std::int64_t o) {
+                                  return problem.grad_y.at({r, o}) * problem.weight.at({o, i});
+                              }));
+        }
+    }
+    for (std::int64_t o = 0; o < test.out; ++o) {
+        result.grad_bias.set(o, sum(test.rows, [&](std::int64_t r) {
+                                 return problem.grad_y.at({r, o});
+                             }));
+        for (std::int64_t i = 0; i < test.in; ++i) {
+            result.grad_weight.put({o, i}, sum(test.rows, [&](std::int64_t r) {
+                                       return problem.grad_y.at({r, o}) * problem.x.at({r, i});
+                                   }));
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("forward and backward are near the exact products, in every format and recipe") {
+    for (const Fp8Formats formats : {Fp8Formats::e4m3, Fp8Formats::e5m2, Fp8Formats::hybrid}) {
+        for (const bool is_dynamic : {false, true}) {
+            Fp8LinearCase test;
+            test.recipe = is_dynamic ? dynamic(formats) : delayed(4);
+            test.recipe.formats = formats;
+            Fp8LinearProblem problem = made(test);
+            // The second step has multipliers of the first.
+            for (int step = 0; step < (is_dynamic ? 1 : 2); ++step) {
+                forward(problem);
+                CHECK(last_run() == "reference");
+                backward(problem);
+            }
+            const Exact wanted = exact(problem);
+            // Codes of 2 or 3 bits of mantissa are off by a sixteenth or an eighth at most, and by
+            // less on average.
+            const double forward_limit = formats == Fp8Formats::e5m2 ? 0.1 : 0.05;
+            const double backward_limit = formats == Fp8Formats::e4m3 ? 0.05 : 0.1;
+            CAPTURE(static_cast<int>(formats));
+            CAPTURE(is_dynamic);
+            CHECK(relative_error(problem.y, wanted.y) < forward_limit);
+            CHECK(relative_error(problem.grad_x, wanted.grad_x) < backward_limit);
+            CHECK(relative_error(problem.grad_weight, wanted.grad_weight) < backward_limit);
+            CHECK(relative_error(problem.grad_bias, wanted.grad_bias) < 1e-5);
+        }
+    }
+}
+
+TEST_CASE("a larger margin never saturates more, and halves the multiplier each") {
+    float last = std::numeric_limits<float>::infinity();
+    for (const int margin : {0, 1, 2, 5}) {
+        const std::vector<float> after = multipliers_after(delayed(4, margin), {2.0, 2.0});
+        CHECK(after[1] == std::ldexp(224.0f, -margin));
+        CHECK(after[1] < last);
+        last = after[1];
+        // A tensor that grows after the multiplier was made: what margin keeps within reach.
+        Fp8LinearCase test;
+        test.recipe = delayed(4, margin);
+        Fp8LinearProblem problem = made(test);
+        problem.x.fill([](std::int64_t) { return 2.0; });
+        forward(problem);
+        problem.x.fill([](std::int64_t) { return 6.0; });
+        forward(problem);
+        int saturated = 0;
+        for (std::int64_t i = 0; i < problem.x_codes.elements(); ++i)
+            saturated += problem.x_codes.get(i) == 448.0 ? 1 : 0;
+        CHECK((saturated == 0) == (margin >= 2));
+    }
+}
+
+TEST_CASE("an amax of 0, infinity or NaN keeps the multiplier") {
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (const double odd : {0.0, infinity, -infinity, std::nan("")}) {
+        const std::vector<float> after = multipliers_after(delayed(1), {2.0, odd, 4.0});
+        CHECK(after[0] == 224.0f);
+        CHECK(after[1] == 224.0f);
+        CHECK(after[2] == 112.0f);
+    }
+    CHECK(multipliers_after(delayed(1), {0.0})[0] == 1.0f);
+}
+
+TEST_CASE("a multiplier that would be infinite is the largest finite one") {
+    CHECK(multipliers_after(delayed(1), {1e-42})[0] == std::numeric_limits<float>::max());
+}
+
+TEST_CASE("the window's largest amax counts, or the latest") {
+    const std::vector<double> amaxes = {8.0, 1.0, 1.0, 1.0, 2.0};
+    CHECK(multipliers_after(delayed(3), amaxes) ==
+          std::vector<float>{56.0f, 56.0f, 56.0f, 448.0f, 224.0f});
+    CHECK(multipliers_after(delayed(3, 0, Fp8Amax::latest), amaxes) ==
+          std::vector<float>{56.0f, 448.0f, 448.0f, 448.0f, 224.0f});
+}
+
+TEST_CASE("amax of grad_y is kept whichever gradients are wanted") {
+    for (const int wanted : {1, 2, 4, 3, 7}) {
+        for (const bool is_dynamic : {false, true}) {
+            Fp8LinearCase test;
+            test.recipe = is_dynamic ? dynamic() : delayed(2);
+            Fp8LinearProblem problem = made(test);
+            forward(problem);
+            Fp8LinearBackwardArgs args = problem.backward(host);
+            if ((wanted & 1) == 0) args.grad_x.reset();
+            if ((wanted & 2) == 0) args.grad_weight.reset();
+            if ((wanted & 4) == 0) args.grad_bias.reset();
+            fp8_linear_backward(args);
+            double amax = 0;
+            for (std::int64_t i = 0; i < problem.grad_y.elements(); ++i)
+                amax = std::max(amax, std::fabs(problem.grad_y.get(i)));
+            CHECK(state_at(problem, kGradY, 2) == static_cast<float>(amax));
+            if (!is_dynamic) CHECK(state_at(problem, kGradY, 4) == static_cast<float>(amax));
+        }
+    }
+}
+
+TEST_CASE("a state that did not run does not roll") {
+    Fp8LinearProblem problem = made({});
+    forward(problem);
+    const HostTensor before = problem.state;
+    // No backward: grad_y's row is as it was reset.
+    CHECK(multiplier(problem, kGradY) == 1.0f);
+    CHECK(state_at(problem, kGradY, 4) == 0.0f);
+    // No rows: nothing rolls, forward or backward, and the gradients of the weights are zeros.
+    Fp8LinearCase empty;
+    empty.rows = 0;
+    Fp8LinearProblem nothing(empty);
+    nothing.state = before;
+    nothing.weight_codes = problem.weight_codes;
+    forward(nothing);
+    CHECK(last_run().empty());
+    backward(nothing);
+    for (std::int64_t i = 0; i < before.elements(); ++i)
+        CHECK(nothing.state.get(i) == before.get(i));
+    for (std::int64_t i = 0; i < nothing.grad_weight.elements(); ++i)
+        CHECK(nothing.grad_weight.get(i) == 0.0);
+    CHECK(nothing.grad_bias.get(3) == 0.0);
+}
+
+TEST_CASE("a backward pass uses the scales that its codes have, not those of later steps") {
+    Fp8LinearProblem problem = made({});
+    forward(problem);
+    forward(problem);
+    const float of_x = static_cast<float>(problem.scales.get(0));
+    CHECK(of_x != state_at(problem, kX, 1) * 2.0f);
+    // Another batch moves the state on, and is not kept.
+    Fp8LinearProblem other = problem;
+    other.x.fill([](std::int64_t) { return 1000.0; });
+    Fp8LinearArgs args = other.forward(host);
+    args.saved.reset();
+    fp8_linear(args);
+    problem.state = other.state;
+    backward(problem);
+    backward(problem);
+    CHECK(relative_error(problem.grad_weight, exact(problem).grad_weight) < 0.1);
+}
+
+TEST_CASE("a state that was saved and restored goes on as if nothing had happened") {
+    Fp8LinearProblem problem = made({});
+    for (int step = 0; step < 5; ++step) {
+        forward(problem);
+        backward(problem);
+    }
+    std::vector<std::byte> bytes(problem.state.storage().begin(), problem.state.storage().end());
+    Fp8LinearProblem restored = made({});
+    std::memcpy(restored.state.storage().data(), bytes.data(), bytes.size());
+    for (Fp8LinearProblem* each : {&problem, &restored}) {
+        forward(*each);
+        backward(*each);
+    }
+    CHECK(relative_error(problem.y, restored.y) == 0);
+    CHECK(relative_error(problem.grad_weight, restored.grad_weight) == 0);
+    for (std::int64_t i = 0; i < problem.state.elements(); ++i)
+        CHECK(problem.state.get(i) == restored.state.get(i));
+}
+
+TEST_CASE(
+    "codes are kept in the workspace where they are not saved, the caller's or the runtime's") {
+    Fp8LinearCase test;
+    test.recipe = dynamic();
+    Fp8LinearProblem problem = made(test);
+    forward(problem);
+    Fp8LinearProblem unsaved = made(test);
+    unsaved.test.saved = false;
+    forward(unsaved);
+    CHECK(relative_error(unsaved.y, problem.y) == 0);
+    Fp8LinearArgs args = unsaved.forward(host);
+    CHECK(fp8_linear_workspace(args) == (24 + 17) * 48);
+    CHECK(fp8_linear_workspace(problem.forward(host)) == 0);
+    CHECK(fp8_linear_workspace(problem.backward(host)) == 24 * 32);
+    alignas(16) std::byte memory[(24 + 17) * 48];
+    args.workspace = memory;
+    args.workspace_bytes = sizeof memory;
+    unsaved.y.poison();
+    fp8_linear(args);
+    CHECK(relative_error(unsaved.y, problem.y) == 0);
+}
+
+TEST_CASE("bad calls of the linear layer are refused with a sentence") {
+    using Bad = BadCall<Fp8LinearArgs>;
+    const std::vector<Bad> bad_calls = {
+        {"margin", [](auto& a) { a.recipe.margin = -1; }, {"recipe.margin is -1"}},
+        {"history", [](auto& a) { a.recipe.history = 0; }, {"recipe.history is 0"}},
+        {"formats", [](auto& a) { a.recipe.formats = static_cast<Fp8Formats>(3); }, {"formats"}},
+        {"state of another history",
+         [](auto& a) { a.recipe.history = 5; },
+         {"state has the shape [3, 20]", "[3, 9]"}},
+        {"state of two rows", [](auto& a) { a.state.shape[0] = 2; }, {"state", "[2, 20]"}},
+        {"codes of another format",
+         [](auto& a) { a.saved->x_codes.dtype = DType::fp8_e5m2; },
+         {"saved.x_codes", "fp8_e5m2", "fp8_e4m3"}},
+        {"weight of another width",
+         [](auto& a) { a.weight.shape[1] = a.weight.strides[0] = 39; },
+         {"weight", "39", "40"}},
+        {"y of another width", [](auto& a) { a.y.shape[1] = 16; }, {"y has the shape [24, 16]"}},
+        {"int x", [](auto& a) { a.x.dtype = DType::int32; }, {"x has the dtype int32"}},
+        {"fp16 bias", [](auto& a) { a.bias->dtype = DType::fp16; }, {"bias", "fp16"}},
+        {"null weight", [](auto& a) { a.weight.data = nullptr; }, {"weight", "no data"}},
+        {"y is x", [](auto& a) { a.y.data = a.x.data; }, {"y begins where x does"}},
+        {"little workspace",
+         [](auto& a) {
+             a.saved.reset();
+             a.workspace = a.x.data;
+             a.workspace_bytes = 10;
+         },
+         {"workspace_bytes is 10"}},
+        {"state elsewhere",
+         [](auto& a) {
+             a.state.device = {DeviceType::cuda, 0};
+         },
+         {"state", "GPU 0"}},
+    };
+    Fp8LinearProblem problem = made({});
+    const HostTensor before = problem.state;
+    for (const Bad& bad : bad_calls)
+        check_refused(bad, problem.forward(host), [](const auto& args) { fp8_linear(args); });
+    forward(problem);
+
+    using BadBackward = BadCall<Fp8LinearBackwardArgs>;
+    const std::vector<BadBackward> bad_backward = {
+        {"nothing wanted",
+         [](auto& a) {
+             a.grad_x.reset();
+             a.grad_weight.reset();
+             a.grad_bias.reset();
+         },
+         {"neither grad_x"}},
+        {"grad_x of another width",
+         [](auto& a) { a.grad_x->shape[1] = 41; },
+         {"grad_x", "[24, 41]"}},
+        {"scales of one", [](auto& a) { a.saved.scales.shape[0] = 1; }, {"saved.scales", "[1]"}},
+        {"grad_bias of another length",
+         [](auto& a) { a.grad_bias->shape[0] = 16; },
+         {"grad_bias", "[16]"}},
+        {"codes of another format",
+         [](auto& a) { a.recipe.formats = Fp8Formats::e5m2; },
+         {"saved.x_codes", "fp8_e5m2"}},
+    };
+    for (const BadBackward& bad : bad_backward) {
+        check_refused(bad, problem.backward(host),
+                      [](const auto& args) { fp8_linear_backward(args); });
+    }
+    for (const int column : {0, 1})
+        CHECK(problem.state.at({kWeight, column}) > before.at({kWeight, column}) * 0);
+}
+
+}  // namespace jitney::tests

@@ -1,0 +1,94 @@
+/* The linear layer on FP8, over host tensors. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/c_abi/check.h"
+#include "tests/c_abi/suites.h"
+#include "tests/c_abi/tensors.h"
+
+enum { kRows = 4, kIn = 8, kOut = 3, kHistory = 2, kColumns = 6 };
+
+void fp8_linear_tests(void) {
+    static const DLDataType e4m3 = {JITNEY_DL_FLOAT8_E4M3FN, 8, 1};
+    float x[kRows * kIn], weight[kOut * kIn], bias[kOut], y[kRows * kOut], state[3 * kColumns];
+    float scales[2], grad_y[kRows * kOut], grad_weight[kOut * kIn], grad_bias[kOut];
+    uint8_t x_codes[kRows * kIn], weight_codes[kOut * kIn];
+    tensor tx, tweight, tbias, ty, tstate, tscales, tgrad_y, tgrad_weight, tgrad_bias;
+    tensor tx_codes, tweight_codes;
+    fill(x, kRows * kIn, 1);
+    fill(weight, kOut * kIn, 2);
+    fill(bias, kOut, 3);
+    fill(grad_y, kRows * kOut, 4);
+    make_tensor(&tx, x, fp32, SIZES(kRows, kIn));
+    make_tensor(&tweight, weight, fp32, SIZES(kOut, kIn));
+    make_tensor(&tbias, bias, fp32, SIZES(kOut));
+    make_tensor(&ty, y, fp32, SIZES(kRows, kOut));
+    make_tensor(&tstate, state, fp32, SIZES(3, kColumns));
+    make_tensor(&tscales, scales, fp32, SIZES(2));
+    make_tensor(&tgrad_y, grad_y, fp32, SIZES(kRows, kOut));
+    make_tensor(&tgrad_weight, grad_weight, fp32, SIZES(kOut, kIn));
+    make_tensor(&tgrad_bias, grad_bias, fp32, SIZES(kOut));
+    make_tensor(&tx_codes, x_codes, e4m3, SIZES(kRows, kIn));
+    make_tensor(&tweight_codes, weight_codes, e4m3, SIZES(kOut, kIn));
+
+    jitney_fp8_linear_args args = {.size = sizeof args};
+    args.x = &tx.view;
+    args.weight = &tweight.view;
+    args.bias = &tbias.view;
+    args.y = &ty.view;
+    args.state = &tstate.view;
+    args.x_codes = &tx_codes.view;
+    args.weight_codes = &tweight_codes.view;
+    args.scales = &tscales.view;
+    args.recipe.formats = JITNEY_FP8_HYBRID;
+    args.recipe.history = kHistory;
+    int32_t columns = 0;
+    CHECK_PASSED(jitney_fp8_state_columns(&args.recipe, &columns));
+    CHECK(columns == kColumns);
+    CHECK_PASSED(jitney_fp8_state_reset(&tstate.view, NULL));
+    CHECK(state[0] == 1.0f && state[1] == 1.0f && state[kColumns] == 1.0f && state[2] == 0.0f);
+    CHECK_PASSED(jitney_fp8_linear(&args, NULL));
+    CHECK_PASSED(jitney_fp8_linear(&args, NULL)); /* with the multipliers of the first */
+    CHECK(state[0] > 1.0f);
+    for (int r = 0; r < kRows; ++r) {
+        for (int o = 0; o < kOut; ++o) {
+            float sum = bias[o];
+            for (int i = 0; i < kIn; ++i)
+                sum += x[r * kIn + i] * weight[o * kIn + i];
+            CHECK(fabsf(y[r * kOut + o] - sum) < 0.2f);
+        }
+    }
+
+    jitney_fp8_linear_backward_args backward = {.size = sizeof backward};
+    backward.grad_y = &tgrad_y.view;
+    backward.x_codes = &tx_codes.view;
+    backward.weight_codes = &tweight_codes.view;
+    backward.scales = &tscales.view;
+    backward.grad_weight = &tgrad_weight.view;
+    backward.grad_bias = &tgrad_bias.view;
+    backward.state = &tstate.view;
+    backward.recipe = args.recipe;
+    size_t bytes = 0;
+    CHECK_PASSED(jitney_fp8_linear_backward_workspace(&backward, &bytes));
+    CHECK(bytes == kRows * 16);
+    CHECK_PASSED(jitney_fp8_linear_backward(&backward, NULL));
+    for (int o = 0; o < kOut; ++o) {
+        float sum = 0.0f;
+        for (int r = 0; r < kRows; ++r)
+            sum += grad_y[r * kOut + o];
+        CHECK(fabsf(grad_bias[o] - sum) < 1e-5f);
+    }
+    CHECK(state[2 * kColumns + 2] > 0.0f);
+
+    args.scales = NULL;
+    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "scales is null");
+    args.scales = &tscales.view;
+    args.recipe.margin = -3;
+    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "margin is -3");
+    args.recipe.margin = 0;
+    args.recipe.formats = 7;
+    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "formats is 7");
+    CHECK_REFUSED(jitney_fp8_state_columns(NULL, &columns), JITNEY_INVALID_ARGUMENT, "recipe");
+    backward.grad_weight = backward.grad_bias = NULL;
+    CHECK_REFUSED(jitney_fp8_linear_backward(&backward, NULL), JITNEY_INVALID_ARGUMENT, "grad_x");
+}

@@ -1,0 +1,153 @@
+// fp8_update and column_sums against the reference.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernel_sources/fp8/column_sums_params.h"
+#include "kernel_sources/fp8/state.h"
+#include "kernel_sources/fp8/update_params.h"
+#include "policy/column_sums.hpp"
+#include "policy/fp8_update.hpp"
+#include "reference/fp8_linear.hpp"
+#include "tests/emulator/kernels/emulated_tensor.hpp"
+#include "tests/emulator/kernels/launch_choice.hpp"
+#include "tests/emulator/kernels/lines.hpp"
+#include "tests/emulator/seed.hpp"
+#include "tests/support/compare.hpp"
+
+namespace jitney::emulator {
+namespace {
+
+// Three rows of a state, the scales that a step used, and the products of scales.
+struct State {
+    State(int history_length, tests::Random& random)
+        : history(history_length), numbers(static_cast<std::size_t>(3 * columns() + 4)) {
+        for (float& each : numbers)
+            each = static_cast<float>(random.uniform(0.1, 3.0));
+        for (int row = 0; row < 3; ++row) {
+            float& amax = numbers[static_cast<std::size_t>(row * columns() + kFp8StateAmax)];
+            const std::array<float, 5> some = {0.0f, 1e-42f, 2.5f,
+                                               std::numeric_limits<float>::infinity(),
+                                               std::numeric_limits<float>::quiet_NaN()};
+            amax = random.pick(std::span<const float>(some));
+        }
+    }
+    int columns() const { return kFp8StateHistory + history; }
+
+    Fp8UpdateParams params(float* at) const {
+        const auto row = [&](int i) { return at + i * columns(); };
+        float* const more = row(3);
+        Fp8UpdateParams params{};
+        params.history = history;
+        params.rows[0] = {row(0), 448.0f, more};
+        params.rows[1] = {row(2), 57344.0f, nullptr};
+        params.products[0] = {more + 1, row(0) + kFp8StateScale, row(1) + kFp8StateScale};
+        params.products[1] = {more + 2, row(2) + kFp8StateScale, row(2) + kFp8StateScale};
+        return params;
+    }
+
+    int history;
+    std::vector<float> numbers;
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (std::bit_cast<unsigned>(a[i]) != std::bit_cast<unsigned>(b[i]) &&
+            !(std::isnan(a[i]) && std::isnan(b[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("fp8_update") {
+    tests::Random random(run_seed());
+    for (const Covered& covered : covered_lines(policy::KernelId::fp8_update)) {
+        INFO(policy::text_of(covered.spec), ", ", random.text());
+        const int threads = policy::value_of(covered.spec, "threads");
+        policy::Geometry geometry;
+        geometry.block[0] = static_cast<unsigned>(threads);
+        geometry.shared_bytes = policy::fp8_update_shared_bytes(covered.spec);
+        for (const int history :
+             {0, 1, 2, 16, threads - 1, threads, threads + 1, 3 * threads + 5}) {
+            for (int step = 0; step < 4; ++step) {
+                State state(history, random);
+                Buffer buffer(state.numbers.size() * sizeof(float), "a state");
+                std::ranges::copy(state.numbers, buffer.as<float>());
+                Fp8UpdateParams params = state.params(buffer.as<float>());
+                params.latest = static_cast<int>(random.integer(0, 1));
+                params.margin_power = static_cast<float>(std::ldexp(1.0, step));
+                launch_choice(covered.spec, geometry, &params, random);
+                Fp8UpdateParams expected = state.params(state.numbers.data());
+                expected.latest = params.latest;
+                expected.margin_power = params.margin_power;
+                reference::fp8_update(expected);
+                std::vector<float> actual(state.numbers.size());
+                buffer.copy_out(0, std::as_writable_bytes(std::span(actual)));
+                CHECK(same_bits(actual, state.numbers));
+            }
+        }
+    }
+}
+
+TEST_CASE("column_sums") {
+    tests::Random random(run_seed());
+    constexpr std::array dtypes = {DType::fp32, DType::fp16, DType::bf16};
+    for (const Covered& covered : covered_lines(policy::KernelId::column_sums)) {
+        const auto dtype = [&](const char* name) {
+            return dtypes[static_cast<std::size_t>(policy::value_of(covered.spec, name))];
+        };
+        for (int i = 0; i < problems_a_line(12); ++i) {
+            const std::int64_t rows = random.chance(0.2) ? i : random.integer(0, 2000);
+            const std::int64_t cols = random.integer(1, 200);
+            const std::int64_t padding = random.chance(0.5) ? 0 : random.integer(1, 9);
+            INFO(policy::text_of(covered.spec), ": ", rows, " x ", cols, ", padding ", padding,
+                 ", ", random.text());
+            tests::HostTensor x(dtype("format"), {rows, cols}, {{}, {0, padding}});
+            x.fill_normal(random);
+            tests::HostTensor out(dtype("out"), {cols});
+            const EmulatedTensor device_x(x, EmulatedTensor::Use::input, i % 2);
+            const EmulatedTensor device_out(out, EmulatedTensor::Use::output);
+            policy::ColumnSumsProblem problem;
+            problem.format = static_cast<int>(x.dtype());
+            problem.out = static_cast<int>(out.dtype());
+            problem.rows = rows;
+            problem.cols = static_cast<int>(cols);
+            policy::DeviceFacts facts = policy::typical_facts(covered.spec.arch());
+            facts.sm_count = static_cast<int>(random.integer(1, 6));
+            const policy::ColumnSumsChoice choice = policy::choose_column_sums(problem, facts);
+            REQUIRE(choice.spec == covered.spec);
+            Buffer parts(choice.part_bytes, "parts");
+            Buffer counters(choice.counter_bytes, "counters");
+            std::ranges::fill(std::span(counters.data(), counters.bytes()), std::byte{0});
+            const Tensor view = device_x.view();
+            ColumnSumsParams params{};
+            params.x = view.data;
+            params.out = device_out.view().data;
+            params.x_stride = view.strides[0];
+            params.rows = rows;
+            params.rows_a_split = choice.rows_a_split;
+            params.cols = problem.cols;
+            params.column_blocks = choice.column_blocks;
+            params.splits = choice.splits;
+            params.wide = i % 2 == 0 && view.strides[0] * size_of(x.dtype()) % 16 == 0 ? 1 : 0;
+            params.parts = parts.as<float>();
+            params.arrived = counters.as<unsigned>();
+            for (int again = 0; again < 2; ++again)
+                launch_choice(covered.spec, choice.geometry, &params, random);
+            reference::column_sums(x.view(), out.view());
+            const tests::HostTensor actual = device_out.download();
+            CHECK(actual.surroundings_intact());
+            JITNEY_CHECK_CLOSE(actual, out, (tests::Tolerance{1e-3, 1e-2}));
+        }
+    }
+}
+
+}  // namespace jitney::emulator

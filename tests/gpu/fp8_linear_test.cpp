@@ -1,0 +1,183 @@
+// The linear layer on FP8: on the GPU as on the host.
+#include "jitney/fp8_linear.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "jitney/backend.hpp"
+#include "tests/gpu/device.hpp"
+#include "tests/gpu/graph.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/fp8_linear_problem.hpp"
+#include "tests/support/fp8_quantize_problem.hpp"
+
+namespace jitney::tests {
+namespace {
+
+Tensor host(HostTensor& tensor) {
+    return tensor.view();
+}
+
+// The tensors of a layer on the GPU.
+struct OnGpu {
+    explicit OnGpu(const Fp8LinearProblem& p)
+        : x(p.x),
+          weight(p.weight),
+          bias(p.bias),
+          y(p.y),
+          x_codes(p.x_codes),
+          weight_codes(p.weight_codes),
+          scales(p.scales),
+          grad_y(p.grad_y),
+          grad_x(p.grad_x),
+          grad_weight(p.grad_weight),
+          grad_bias(p.grad_bias),
+          state(p.state) {}
+
+    const DeviceTensor& of(const Fp8LinearProblem& p, const HostTensor& tensor) const {
+        if (&tensor == &p.x) return x;
+        if (&tensor == &p.weight) return weight;
+        if (&tensor == &p.bias) return bias;
+        if (&tensor == &p.y) return y;
+        if (&tensor == &p.x_codes) return x_codes;
+        if (&tensor == &p.weight_codes) return weight_codes;
+        if (&tensor == &p.scales) return scales;
+        if (&tensor == &p.grad_y) return grad_y;
+        if (&tensor == &p.grad_x) return grad_x;
+        if (&tensor == &p.grad_weight) return grad_weight;
+        return &tensor == &p.grad_bias ? grad_bias : state;
+    }
+
+    DeviceTensor x;
+    DeviceTensor weight;
+    DeviceTensor bias;
+    DeviceTensor y;
+    DeviceTensor x_codes;
+    DeviceTensor weight_codes;
+    DeviceTensor scales;
+    DeviceTensor grad_y;
+    DeviceTensor grad_x;
+    DeviceTensor grad_weight;
+    DeviceTensor grad_bias;
+    DeviceTensor state;
+};
+
+// Columns 0 to 2 and the history: the fourth is a number of the last call alone.
+void check_states(const HostTensor& actual, const HostTensor& expected) {
+    CHECK(differing(actual, expected) == 0);
+}
+
+void check_near(const HostTensor& actual, const HostTensor& expected, double absolute) {
+    CHECK(actual.surroundings_intact());
+    JITNEY_CHECK_CLOSE(actual, expected, (Tolerance{absolute, 1e-2}));
+}
+
+// Several steps of the same layer on both sides, with other data each.
+void run_steps(const Fp8LinearCase& test, Random& random, int steps = 3) {
+    INFO(test.rows, " x ", test.in, " to ", test.out, ", formats ",
+         static_cast<int>(test.recipe.formats), ", scaling ", static_cast<int>(test.recipe.scaling),
+         " ", random.text());
+    Fp8LinearProblem problem(test);
+    problem.fill(random);
+    const OnGpu tensors(problem);
+    const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
+    fp8_state_reset(problem.state.view());
+    fp8_state_reset(tensors.state.view());
+    check_states(tensors.state.download(), problem.state);
+    for (int step = 0; step < steps; ++step) {
+        problem.x.fill_normal(random, 1.0 + step);
+        problem.grad_y.fill_normal(random, 0.01 * (step + 1));
+        const_cast<DeviceTensor&>(tensors.x).upload(problem.x);
+        const_cast<DeviceTensor&>(tensors.grad_y).upload(problem.grad_y);
+        fp8_linear(problem.forward(gpu));
+        CHECK(last_run().starts_with("fp8_gemm_"));
+        fp8_linear_backward(problem.backward(gpu));
+        fp8_linear(problem.forward(host));
+        fp8_linear_backward(problem.backward(host));
+        check_states(tensors.state.download(), problem.state);
+        CHECK(differing(tensors.x_codes.download(), problem.x_codes) == 0);
+        CHECK(differing(tensors.weight_codes.download(), problem.weight_codes) == 0);
+        CHECK(differing(tensors.scales.download(), problem.scales) == 0);
+        check_near(tensors.y.download(), problem.y, 2e-2);
+        check_near(tensors.grad_x.download(), problem.grad_x, 1e-3);
+        check_near(tensors.grad_weight.download(), problem.grad_weight, 1e-2);
+        check_near(tensors.grad_bias.download(), problem.grad_bias, 1e-3);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("fp8_linear: every format and recipe, several steps") {
+    Random random = Random::fresh();
+    for (const Fp8Formats formats : {Fp8Formats::e4m3, Fp8Formats::e5m2, Fp8Formats::hybrid}) {
+        for (const Fp8Scaling scaling : {Fp8Scaling::delayed, Fp8Scaling::dynamic}) {
+            for (const Fp8Amax amax : {Fp8Amax::window, Fp8Amax::latest}) {
+                Fp8LinearCase test;
+                test.recipe.formats = formats;
+                test.recipe.scaling = scaling;
+                test.recipe.amax = amax;
+                test.recipe.history = 2;
+                test.recipe.margin = 1;
+                run_steps(test, random);
+            }
+        }
+    }
+}
+
+TEST_CASE("fp8_linear: shapes, one row and hidden sizes of odd length") {
+    Random random = Random::fresh();
+    for (const auto& [rows, in, out] : std::vector<std::array<std::int64_t, 3>>{{1, 16, 16},
+                                                                                {1, 1025, 17},
+                                                                                {7, 17, 1025},
+                                                                                {33, 513, 255},
+                                                                                {64, 128, 5137},
+                                                                                {1000, 64, 96}}) {
+        Fp8LinearCase test;
+        test.rows = rows;
+        test.in = in;
+        test.out = out;
+        test.dtype = rows == 7 ? DType::fp16 : DType::bf16;
+        test.bias = in != 64;
+        run_steps(test, random, 2);
+    }
+}
+
+TEST_CASE("fp8_linear: steps in a graph go on from the state that they find") {
+    if (!has_graphs()) return;
+    Random random = Random::fresh();
+    Fp8LinearProblem problem(Fp8LinearCase{});
+    problem.fill(random);
+    const OnGpu tensors(problem);
+    const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
+    const TestStream stream;
+    fp8_state_reset(problem.state.view());
+    fp8_state_reset(tensors.state.view(), stream);
+    const auto step = [&] {
+        fp8_linear(problem.forward(gpu), stream);
+        fp8_linear_backward(problem.backward(gpu), stream);
+    };
+    step();
+    const Graph graph(stream, step);
+    for (int i = 0; i < 3; ++i)
+        graph.replay(stream);
+    stream.synchronize();
+    for (int i = 0; i < 4; ++i) {
+        fp8_linear(problem.forward(host));
+        fp8_linear_backward(problem.backward(host));
+    }
+    check_states(tensors.state.download(), problem.state);
+    check_near(tensors.y.download(), problem.y, 2e-2);
+    check_near(tensors.grad_weight.download(), problem.grad_weight, 1e-2);
+}
+
+TEST_CASE("fp8_linear under the sanitizer" * doctest::test_suite("sanitizer")) {
+    Random random = Random::fresh();
+    run_steps({}, random, 2);
+    Fp8LinearCase many;
+    many.rows = 3000;  // several blocks share the rows of grad_bias
+    many.in = many.out = 16;
+    run_steps(many, random, 1);
+}
+
+}  // namespace jitney::tests
