@@ -126,9 +126,14 @@ void set_workspace(AttentionParams& params, const policy::AttentionChoice& choic
     params.partial_statistics = at;
     at += workspace.partial_statistics_bytes;
     params.arrived = static_cast<unsigned*>(counters);
-    if (workspace.map_bytes == 0) return;
-    params.tile_batch = reinterpret_cast<const int*>(at);
-    params.tile_index = params.tile_batch + choice.row_tiles;
+    if (workspace.map_bytes != 0) {
+        params.tile_batch = reinterpret_cast<const int*>(at);
+        params.tile_index = params.tile_batch + choice.row_tiles;
+    }
+    at += workspace.map_bytes;
+    params.mask_bits.words = reinterpret_cast<unsigned*>(at);
+    at += workspace.mask_words_bytes;
+    params.mask_bits.summary = reinterpret_cast<unsigned*>(at);
 }
 
 }  // namespace
@@ -141,6 +146,8 @@ AttentionParams form_params(const AttentionArgs& args, const policy::AttentionPr
     set_keys(params, args);
     if (args.lse) params.lse_strides = lse_strides(*args.lse);
     if (args.mask) params.mask_strides = mask_strides(*args.mask);
+    const policy::MaskSizes& mask = problem.mask_sizes;
+    params.mask_bits = {nullptr, nullptr, mask.batch, mask.heads, mask.rows, mask.keys};
     params.batch = problem.batch;
     params.q_len = problem.q_len;
     params.kv_len = problem.kv_len;

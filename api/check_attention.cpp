@@ -67,6 +67,16 @@ void check_mask(const Named& named, const AttentionArgs& args, KvForm form,
     check_strides(named);
 }
 
+policy::MaskSizes mask_sizes(const Tensor& mask) {
+    const auto size = [&mask](int dim) {
+        const auto i = static_cast<std::size_t>(dim);
+        return mask.strides[i] == 0 ? 1 : static_cast<int>(mask.shape[i]);
+    };
+    const int last = mask.ndim - 1;
+    return {size(0), mask.ndim == 4 ? size(1) : 1, mask.ndim >= 3 ? size(last - 1) : 1,
+            static_cast<int>(mask.shape[static_cast<std::size_t>(last)])};
+}
+
 void check_lse(const Named& named, const policy::AttentionProblem& problem) {
     check_dtype(named, DType::fp32);
     check_sizes(named, problem.packed ? 2 : 3);
@@ -217,6 +227,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
                          "kv_len]"};
         check_same_device(q, mask);
         check_mask(mask, args, form, problem);
+        problem.mask_sizes = mask_sizes(*args.mask);
         if (data == Data::present) check_pointer(mask);
     }
     if (args.lse) {

@@ -61,7 +61,9 @@ void add_choice(Explanation& explanation, const policy::AttentionProblem& proble
     explanation.batch_invariant = problem.batch_invariant;
     explanation.split_keys = choice.split_keys;
     explanation.before.clear();
-    if (choice.work_map) explanation.before.push_back(policy::text_of(choice.work_map->spec));
+    for (const auto& helper : {choice.work_map, choice.mask_bits}) {
+        if (helper) explanation.before.push_back(policy::text_of(helper->spec));
+    }
     explanation.workspace_bytes = own_workspace_bytes(choice.workspace);
 }
 

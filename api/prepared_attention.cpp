@@ -80,6 +80,9 @@ std::unique_ptr<PreparedAttention> prepare(const AttentionArgs& args,
         prepared->map_kernel = &load_kernel(choice.work_map->spec, device, stream);
         prepared->map_params = form_map_params(prepared->params, choice);
     }
+    if (choice.mask_bits) {
+        prepared->mask_kernel = &load_kernel(choice.mask_bits->spec, device, stream);
+    }
     return prepared;
 }
 
@@ -101,6 +104,9 @@ void launch(const PreparedAttention& prepared, const AttentionArgs& args, Stream
         WorkMapParams map_params = prepared.map_params;
         set_addresses(map_params, params);
         launch_kernel(*prepared.map_kernel, choice.work_map->geometry, &map_params, stream);
+    }
+    if (prepared.mask_kernel != nullptr) {
+        launch_kernel(*prepared.mask_kernel, choice.mask_bits->geometry, &params, stream);
     }
     launch_kernel(*prepared.kernel, choice.geometry, &params, stream);
     note_ran(choice.spec);

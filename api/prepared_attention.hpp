@@ -20,8 +20,9 @@ struct PreparedAttention {
     Decision decision;
     policy::AttentionChoice choice;
     const runtime::Kernel* kernel = nullptr;
-    const runtime::Kernel* map_kernel = nullptr;  // packed queries
-    AttentionParams params{};                     // without addresses
+    const runtime::Kernel* map_kernel = nullptr;   // packed queries
+    const runtime::Kernel* mask_kernel = nullptr;  // a mask that is read as bits
+    AttentionParams params{};                      // without addresses
     WorkMapParams map_params{};
 
     PreparedAttention() = default;

@@ -127,7 +127,7 @@ def ragged_lengths(shape):
 
 
 def mask():
-    for head_dim, heads in ((64, 32), (128, 16)):
+    for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
         for variant, causal in (("random mask", False), ("causal as a mask", True)):
             yield Attention("mask", 4, heads, heads, 4096, 4096, head_dim, causal, variant)
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel_sources/attention/layout.h"
+#include "kernel_sources/attention/mask_bits.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 #include "policy/attention_splits.hpp"
@@ -77,15 +78,45 @@ std::int64_t row_tiles_of(const AttentionProblem& p, int tile_m) {
     return p.packed ? packed_tiles(p, tile_m) : ceil_div(rows_a_head(p), tile_m);
 }
 
-WorkMapChoice work_map_choice(const DeviceFacts& facts) {
-    WorkMapChoice choice;
-    choice.spec.kernel = KernelId::attn_work_map;
+// Its only constant is the number of threads.
+HelperChoice helper_choice(KernelId kernel, int threads, int shared_bytes,
+                           const DeviceFacts& facts) {
+    HelperChoice choice;
+    choice.spec.kernel = kernel;
     choice.spec.arch_number = facts.arch.number;
     choice.spec.arch_suffix = facts.arch.suffix;
-    choice.spec.values[0] = kWorkMapThreads;
-    choice.geometry.block[0] = kWorkMapThreads;
-    choice.geometry.shared_bytes = work_map_shared_bytes(kWorkMapThreads);
+    choice.spec.values[0] = static_cast<std::int16_t>(threads);
+    choice.geometry.block[0] = static_cast<unsigned>(threads);
+    choice.geometry.shared_bytes = shared_bytes;
     return choice;
+}
+
+// The tensor-core prefill reads a mask as bits, which are made first, once for all heads and tiles
+// that share them. The others read few rows, or the bytes as they come.
+bool reads_mask_bits(KernelId kernel, const AttentionProblem& p) {
+    return kernel == KernelId::attn_prefill_mma && p.mask;
+}
+
+// Bands of all heads and requests together.
+std::int64_t all_bands(const MaskSizes& mask) {
+    return product(product(mask.batch, mask.heads), mask_bands(mask.rows));
+}
+
+std::int64_t mask_blocks(const MaskSizes& mask) {
+    return product(all_bands(mask), mask_spans(mask.keys));
+}
+
+// A mask without keys or rows is not read.
+void add_mask_bits(AttentionChoice& choice, const MaskSizes& mask, const DeviceFacts& facts) {
+    const std::int64_t blocks = mask_blocks(mask);
+    if (blocks == 0) return;
+    choice.mask_bits = helper_choice(KernelId::attn_mask_bits, kMaskBitsThreads,
+                                     mask_bits_shared_bytes(kMaskBitsThreads), facts);
+    choice.mask_bits->geometry.grid[0] = static_cast<unsigned>(blocks);
+    choice.workspace.mask_words_bytes = 4 * static_cast<std::size_t>(all_bands(mask)) *
+                                        static_cast<std::size_t>(mask_groups(mask.keys)) *
+                                        static_cast<std::size_t>(mask_band_stride(mask.rows));
+    choice.workspace.mask_summary_bytes = 4 * static_cast<std::size_t>(blocks);
 }
 
 void divide_keys(const AttentionProblem& p, const AttentionTile& tile, std::int64_t tiles,
@@ -135,6 +166,9 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     const int splits = p.batch_invariant && is_decode(kernel) ? fixed_parts(p, tile).blocks : 1;
     const std::int64_t blocks = product(product(row_tiles_of(p, tile.m), heads(p)), splits);
     if (blocks > kMaxGrid) return reject(Reason::grid_too_large, blocks, kMaxGrid);
+    if (reads_mask_bits(kernel, p) && mask_blocks(p.mask_sizes) > kMaxGrid) {
+        return reject(Reason::grid_too_large, mask_blocks(p.mask_sizes), kMaxGrid);
+    }
     return Candidate{kernel};
 }
 
@@ -194,9 +228,11 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
         if (is_decode(kernel)) divide_keys(problem, tile, tiles, facts, choice);
         choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
         if (problem.packed) {
-            choice.work_map = work_map_choice(facts);
+            choice.work_map = helper_choice(KernelId::attn_work_map, kWorkMapThreads,
+                                            work_map_shared_bytes(kWorkMapThreads), facts);
             choice.workspace.map_bytes = 8 * static_cast<std::size_t>(choice.row_tiles);
         }
+        if (reads_mask_bits(kernel, problem)) add_mask_bits(choice, problem.mask_sizes, facts);
         choice.geometry.grid[0] = static_cast<unsigned>(tiles * choice.splits);
         choice.geometry.block[0] = kAttentionThreads;
         choice.geometry.shared_bytes = tile.shared_bytes;
@@ -216,7 +252,9 @@ std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const Devic
         problem.kv_len = 4096;
         const std::optional<AttentionChoice> choice = choose_attention(problem, device);
         if (!choice) return;
-        if (choice->work_map) add_once(specs, choice->work_map->spec);
+        for (const auto& helper : {choice->work_map, choice->mask_bits}) {
+            if (helper) add_once(specs, helper->spec);
+        }
         add_once(specs, choice->spec);
     };
     // The choice depends on q_len below the decode limit, and above only on how many tiles there

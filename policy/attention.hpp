@@ -23,6 +23,16 @@ struct HostIndptr {
     }
 };
 
+// The mask's own sizes: 1 where it has no such dimension, or repeats what it has.
+struct MaskSizes {
+    int batch = 1;
+    int heads = 1;
+    int rows = 1;
+    int keys = 1;
+
+    friend bool operator==(const MaskSizes&, const MaskSizes&) = default;
+};
+
 // A problem as far as the choice depends on it. Counts are positive, lengths may be zero, and
 // kv_heads divides q_heads: the caller has checked.
 struct AttentionProblem {
@@ -49,27 +59,31 @@ struct AttentionProblem {
     bool batch_invariant = false;
     std::uint64_t logits = 0;   // digest of a logits function of the caller's; 0: none
     HostIndptr qo_indptr = {};  // packed, where the host knows the lengths
+    MaskSizes mask_sizes = {};
 
     int group() const noexcept { return q_heads / kv_heads; }
     friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
 
-// Device memory that a launch needs beside its tensors, offsets into one block: for splits, and for
-// the map of packed queries.
+// Device memory that a launch needs beside its tensors, offsets into one block: for splits, for the
+// map of packed queries, and for the bits of a mask.
 struct AttentionWorkspace {
     std::size_t arrived_bytes = 0;  // counters: zero before the first launch, kept zero by it
     std::size_t partial_out_bytes = 0;
     std::size_t partial_statistics_bytes = 0;
     std::size_t map_bytes = 0;  // of each slot its request and its tile
+    std::size_t mask_words_bytes = 0;
+    std::size_t mask_summary_bytes = 0;
 
     std::size_t scratch_bytes() const noexcept {
-        return partial_out_bytes + partial_statistics_bytes + map_bytes;
+        return partial_out_bytes + partial_statistics_bytes + map_bytes + mask_words_bytes +
+               mask_summary_bytes;
     }
     std::size_t total() const noexcept { return arrived_bytes + scratch_bytes(); }
 };
 
-// What makes the map of packed queries, before the attention kernel.
-struct WorkMapChoice {
+// A kernel that goes ahead of the attention kernel.
+struct HelperChoice {
     Spec spec;
     Geometry geometry;
 };
@@ -82,7 +96,8 @@ struct AttentionChoice {
     int split_keys = 0;  // batch-invariant: keys of a part at least, a multiple of the keys a step;
     int split_parts = 0;  // and parts at most. 0: as many parts as splits
     AttentionWorkspace workspace;
-    std::optional<WorkMapChoice> work_map;  // packed queries
+    std::optional<HelperChoice> work_map;   // packed queries
+    std::optional<HelperChoice> mask_bits;  // a mask that is read as bits
 };
 
 inline constexpr int kAttentionCandidates = 4;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel_sources/attention/layout.h"
+#include "kernel_sources/attention/mask_bits.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 
@@ -21,25 +22,33 @@ int logits_bytes(const AttentionProblem& p) {
 }
 
 // The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
-// needs on Hopper; it pays once there are enough tiles for every SM, or, where causality makes them
-// unequal, for each twice. Above head_dim 128 the accumulators of two blocks would not fit into the
-// registers, and where a mask is read neither. It takes fewer keys where that keeps three blocks on
-// an SM, what sm_120 has room for, or what pages and slopes need, from spilling. Whether other
-// requests fill the SMs does not count where results may not depend on them.
+// needs on Hopper; it pays once there are enough tiles for every SM, or, where causality or a mask
+// makes them unequal, for each twice. Above head_dim 128 the accumulators of two blocks would not
+// fit into the registers. It takes fewer keys where that keeps three blocks on an SM, what sm_120
+// has room for, or what pages, masks and slopes need, from spilling. Whether other requests fill
+// the SMs does not count where results may not depend on them.
 Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const int dim = mma_dim(p.head_dim);
     const std::int64_t wide_tiles = product(ceil_div(rows_a_head(p), 128), heads(p));
-    const bool pays = p.batch_invariant ? p.packed || rows_a_head(p) > 64
-                                        : wide_tiles >= (p.causal ? 2 * facts.sm_count
-                                                                  : facts.sm_count * 15 / 16);
-    const bool wide = dim <= 128 && !p.mask && p.logits == 0 && pays;
+    const bool pays =
+        p.batch_invariant
+            ? p.packed || rows_a_head(p) > 64
+            : wide_tiles >= (p.causal || p.mask ? 2 * facts.sm_count : facts.sm_count * 15 / 16);
+    const bool wide = dim <= 128 && p.logits == 0 && pays;
     if (!wide) {
-        const int bytes = prefill_mma_layout(p.head_dim, 64, 64, p.paged, logits_bytes(p)).bytes;
+        const int bytes =
+            prefill_mma_layout(p.head_dim, 64, 64, p.paged, logits_bytes(p), p.mask).bytes;
         const bool fits = bytes <= facts.shared_bytes_per_block;
         return {64, fits ? 64 : 48};
     }
     const bool newer = facts.arch.number >= 100;
-    if (dim > 32 && dim <= 64) return {128, newer || p.paged ? 32 : 48};
+    if (dim > 32 && dim <= 64) {
+        // What is the same for every tile costs more beside a mask.
+        const bool plain = p.head_dim == 64 && !p.packed && !p.paged && !edits_logits(p);
+        if (p.mask && plain && facts.arch.number == 90) return {128, 64};
+        return {128, newer || p.paged ? 32 : 48};
+    }
+    if (dim > 96 && p.paged && p.mask) return {128, 32};
     if (dim > 112 && p.alibi && p.softcap) return {128, 32};
     return {128, dim > 112 && (facts.arch.number >= 120 || p.paged || p.alibi) ? 48 : 64};
 }
@@ -83,10 +92,10 @@ int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts
 }
 
 int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages, bool paged,
-                 int logits) {
+                 int logits, bool mask) {
     switch (kernel) {
         case KernelId::attn_prefill_mma:
-            return prefill_mma_layout(head_dim, tile.m, tile.n, paged, logits).bytes;
+            return prefill_mma_layout(head_dim, tile.m, tile.n, paged, logits, mask).bytes;
         case KernelId::attn_decode_mma:
             return decode_mma_shared_bytes(head_dim, tile.m, tile.n, stages);
         default:
@@ -115,20 +124,25 @@ AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const D
         default:
             tile = prefill_scalar_tile(p);
     }
-    return {tile.m, tile.n, stages, tile.n * warps_a_step,
-            shared_bytes(kernel, p.head_dim, p.format, tile, stages, p.paged, logits_bytes(p))};
+    return {
+        tile.m, tile.n, stages, tile.n * warps_a_step,
+        shared_bytes(kernel, p.head_dim, p.format, tile, stages, p.paged, logits_bytes(p), p.mask)};
 }
 
 int attention_shared_bytes(const Spec& spec) noexcept {
     if (spec.kernel == KernelId::attn_work_map) {
         return work_map_shared_bytes(value_of(spec, "threads"));
     }
+    if (spec.kernel == KernelId::attn_mask_bits) {
+        return mask_bits_shared_bytes(value_of(spec, "threads"));
+    }
     return shared_bytes(
         spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
         {value_of(spec, "tile_m"), value_of(spec, "tile_n")}, value_of(spec, "stages"),
         value_of(spec, "kv") == kPagedKv,
         row_logits_bytes(value_of(spec, "softcap") != 0 || value_of(spec, "alibi") != 0,
-                         logits_digest(spec) != 0));
+                         logits_digest(spec) != 0),
+        value_of(spec, "mask") != 0);
 }
 
 }  // namespace jitney::policy

@@ -90,6 +90,7 @@ constexpr std::array kDecodeMma = {head_dim(256, 8),
                                    kSinks,
                                    kAppend,
                                    kLogits};
+// Of kernels that prepare what another reads, and of those that have nothing else to choose.
 constexpr std::array kThreads = {
     ConstantInfo{.name = "threads", .kind = ConstantKind::integer, .range = {32, 1024, 1, true}}};
 constexpr std::array kMergeStates = {
@@ -134,6 +135,8 @@ constexpr std::array kKernels = {
     KernelInfo{KernelId::attn_prefill_mma, "attn_prefill_mma", "attention/prefill_mma.cuh",
                kPrefillMma, 80},
     KernelInfo{KernelId::attn_work_map, "attn_work_map", "attention/work_map.cuh", kThreads, 75,
+               true},
+    KernelInfo{KernelId::attn_mask_bits, "attn_mask_bits", "attention/mask_bits.cuh", kThreads, 80,
                true},
     KernelInfo{KernelId::attn_merge_states, "attn_merge_states", "attention/merge_states.cuh",
                kMergeStates, 75},

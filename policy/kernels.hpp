@@ -17,6 +17,7 @@ enum class KernelId : std::uint8_t {
     attn_prefill_scalar,
     attn_prefill_mma,
     attn_work_map,
+    attn_mask_bits,
     attn_merge_states,
     append_kv,
     rotary_emb,

@@ -167,7 +167,9 @@ struct DecodeMma {
                 edit_logits<C>(params, block.request, scores[0], logits, key + 2 * (lane % 4));
             }
             if (needs_mask<C>(tile.every, key, C::tile_n)) {
-                mask_scores<C>(scores[0], limits, key + 2 * (lane % 4));
+                mask_scores(scores[0], key + 2 * (lane % 4), [&](int half, int lane_key) {
+                    return keeps<C>(limits[half], lane_key);
+                });
             }
             online_softmax(scores[0], out[0], rows, scale_log2);
             const SharedAddress v_lane = lane_address_rows(next(2 * i + 1), kRowBytes, lane);

@@ -29,10 +29,19 @@ constexpr int prefill_mma_sides(int head_dim, int tile_n) {
     return mma_dim(head_dim) > 128 && tile_n % 32 == 0 ? 2 : 1;
 }
 
+// Words of a row of a mask's bits that a tile of keys touches, which begins at a multiple of 32
+// keys, or of 16 where tile_n is an odd one of those.
+constexpr int mask_tile_words(int tile_n) {
+    return (tile_n + 16) / 32;
+}
+
+// Words of a mask's summary that attn_prefill_mma holds at a time: one a thread.
+constexpr int kMaskSegmentSpans = kAttentionThreads;
+
 // A tile of Q, one of K and one of V, and behind them, where the specialization has them: the page
-// numbers of two tiles of keys, of each row what edits its logits, and what two sides tell each
-// other, the weights of the rows (each row 16 bytes further than its keys take, against bank
-// conflicts) and a number of each side and row.
+// numbers of two tiles of keys, of each row what edits its logits, what two sides tell each other,
+// the weights of the rows (each row 16 bytes further than its keys take, against bank conflicts)
+// and a number of each side and row, and the mask's words of a tile and its summary.
 constexpr int prefill_mma_weight_row_bytes(int tile_n) {
     return tile_n * 2 + 16;
 }
@@ -42,17 +51,20 @@ struct PrefillMmaLayout {
     int logits;
     int weights;
     int numbers;
+    int mask;
     int bytes;  // in all
 };
 
 constexpr PrefillMmaLayout prefill_mma_layout(int head_dim, int tile_m, int tile_n, bool paged,
-                                              int logits_bytes) {
+                                              int logits_bytes, bool mask) {
     const bool shares = prefill_mma_sides(head_dim, tile_n) == 2;
     const int pages = (tile_m + 2 * tile_n) * mma_row_bytes(head_dim);
     const int logits = pages + (paged ? 2 * tile_n * 4 : 0);
     const int weights = logits + tile_m * logits_bytes;
     const int numbers = weights + (shares ? tile_m * prefill_mma_weight_row_bytes(tile_n) : 0);
-    return {pages, logits, weights, numbers, numbers + (shares ? 2 * tile_m * 4 : 0)};
+    const int masks = numbers + (shares ? 2 * tile_m * 4 : 0);
+    const int mask_words = tile_m * mask_tile_words(tile_n) + kMaskSegmentSpans;
+    return {pages, logits, weights, numbers, masks, masks + (mask ? mask_words * 4 : 0)};
 }
 
 // attn_decode_mma: each warp streams tiles of K and V in turn through a ring of its own.

@@ -26,6 +26,19 @@ enum PageTable : int {
     kTableIndptr = 1,  // page_table + kv_page_indptr[b]
 };
 
+// The mask as bits, in the workspace. Sizes are those of the mask, 1 where it has no such dimension
+// or repeats it.
+struct MaskBits {
+    unsigned* words;    // [batch, heads, bands, groups, rows of a band]: bit i of the word of group
+                        // g is key 32 * g + i
+    unsigned* summary;  // [batch, heads, bands, spans]: bit i of the word of span s: a row of the
+                        // band keeps a key of group 32 * s + i
+    int batch;
+    int heads;
+    int rows;
+    int keys;
+};
+
 struct AttentionParams {
     const void* q;
     const void* k;  // paged: the pools, [pages, page_size, kv_heads, head_dim] by strides
@@ -40,6 +53,7 @@ struct AttentionParams {
     AttentionStrides out_strides;
     AttentionStrides lse_strides;
     AttentionStrides mask_strides;  // 0 where the mask has no such dimension
+    MaskBits mask_bits;             // what attn_mask_bits makes of it
 
     int batch;
     int q_len;   // of every request; packed: not read

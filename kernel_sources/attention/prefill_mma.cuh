@@ -11,6 +11,7 @@
 
 #include "attention/kv_rows.cuh"
 #include "attention/logits.cuh"
+#include "attention/mask_tile.cuh"
 #include "attention/masking.cuh"
 #include "attention/softmax.cuh"
 #include "attention/warp_mma.cuh"
@@ -38,6 +39,7 @@ struct PrefillMma {
 
     using T = Element<C::format>;
     using Fragments = unsigned[kRowBlocks][4];
+    using Weights = Fragments[kKeyBlocks / 2];
 
     const AttentionParams& params;
     Request request;
@@ -70,7 +72,7 @@ struct PrefillMma {
         } else {
             const int heads = params.batch * params.kv_heads;
             int head;
-            if constexpr (C::causal != 0) {
+            if constexpr (C::causal != 0 || C::mask != 0) {
                 // The longest tiles of all heads first, so that the last wave is short; of each
                 // head two that read the same keys at about the same time, so that the L2 has them.
                 const int band = block / (heads * kCausalBand);
@@ -109,17 +111,23 @@ struct PrefillMma {
     };
 
     // What the loop needs now and then lies in the padding behind the rows of Q and K, because the
-    // accumulators leave no registers for it: the limits of each row of Q,
-    JITNEY_DEVICE RowLimits* limits(int row) const { return padding<RowLimits>(row); }
+    // accumulators leave no registers for it: what each row of Q sees,
+    struct RowNote {
+        KeyRange keys;
+        const unsigned* mask;  // its first word
+    };
+    JITNEY_DEVICE static RowNote* row_note(int row) { return padding<RowNote>(row); }
     // the keys of the tile,
     JITNEY_DEVICE TileKeys* tile_keys_note() const { return padding<TileKeys>(C::tile_m); }
-    // and where this head's keys and values stand.
+    // where this head's keys and values stand,
     struct KvRows {
         const char* first;
         long long row_bytes;
     };
     JITNEY_DEVICE KvRows* k_rows() const { return padding<KvRows>(C::tile_m + 1); }
     JITNEY_DEVICE KvRows* v_rows() const { return padding<KvRows>(C::tile_m + 2); }
+    // and where the keys end whose part of the mask's summary is there.
+    JITNEY_DEVICE static int* segment_end() { return padding<int>(C::tile_m + 3); }
 
     template <class Note>
     JITNEY_DEVICE static Note* padding(int row) {
@@ -131,17 +139,16 @@ struct PrefillMma {
     // Behind the tiles lies what not every specialization needs.
     static constexpr PrefillMmaLayout kLayout =
         prefill_mma_layout(C::head_dim, C::tile_m, C::tile_n, C::kv == kPagedKv,
-                           row_logits_bytes(kEditsLogits<C>, kCallerEdits<C>));
+                           row_logits_bytes(kEditsLogits<C>, kCallerEdits<C>), C::mask != 0);
     // The pages of the keys of two tiles in turn,
-    JITNEY_DEVICE static int* pages(int key) {
-        return reinterpret_cast<int*>(shared_memory() + kLayout.pages) +
-               key / C::tile_n % 2 * C::tile_n;
+    JITNEY_DEVICE static int* pages(int turn) {
+        return reinterpret_cast<int*>(shared_memory() + kLayout.pages) + turn * C::tile_n;
     }
     // what the logits of each row are edited by,
     JITNEY_DEVICE static RowLogits<C>* logits(int row) {
         return reinterpret_cast<RowLogits<C>*>(shared_memory() + kLayout.logits) + row;
     }
-    // a row's weights, and a number of each side.
+    // a row's weights, and a number of each side,
     static constexpr int kWeightRowBytes = prefill_mma_weight_row_bytes(C::tile_n);
     JITNEY_DEVICE static char* weights(int row) {
         return shared_memory() + kLayout.weights + row * kWeightRowBytes;
@@ -150,24 +157,29 @@ struct PrefillMma {
         return reinterpret_cast<float*>(shared_memory() + kLayout.numbers) + of_side * C::tile_m +
                row;
     }
+    // and the mask.
+    JITNEY_DEVICE static MaskTile<C> mask() { return {shared_memory() + kLayout.mask}; }
+
     // The first step of the head dimension that this side multiplies.
     JITNEY_DEVICE int first_dim_step() const { return side * (kDimSteps - kSideDimSteps); }
 
     // Starts the copies of the page numbers of the tile at `key`.
-    JITNEY_DEVICE void load_pages(int key, int end) const {
+    JITNEY_DEVICE void load_pages(int turn, int key, int end) const {
         const int row = static_cast<int>(threadIdx.x);
         if (row < C::tile_n) {
             const bool valid = key + row < end;
-            cp_async_4(shared_address(pages(key) + row),
+            cp_async_4(shared_address(pages(turn) + row),
                        request.pages + (valid ? page_of(params, key + row) : 0), valid);
         }
     }
 
-    JITNEY_DEVICE void load_keys(SharedAddress to, const KvRows& rows,
-                                 const AttentionStrides& strides, int key, int end) const {
+    // Starts the copies of the rows of the tile at `key`; `turn` is where its pages are.
+    JITNEY_DEVICE void load_rows(SharedAddress to, const KvRows& rows,
+                                 const AttentionStrides& strides, int turn, int key,
+                                 int end) const {
         const KvHead head = {rows.first, rows.row_bytes, strides.batch * 2};
         if constexpr (C::kv == kPagedKv) {
-            const int* tile_pages = pages(key);
+            const int* tile_pages = pages(turn);
             // Threads beyond the last whole row of a pass ask for rows that the tile does not have.
             const auto page_of_row = [tile_pages](int row) {
                 return tile_pages[min(row, C::tile_n - 1)];
@@ -179,7 +191,66 @@ struct PrefillMma {
             load_tile<C::head_dim, C::tile_n, kAttentionThreads>(to, static_cast<int>(threadIdx.x),
                                                                  DenseCursor(head, key, end));
         }
+    }
+
+    // What the work on a tile begins with, its keys and its mask, as one group of copies.
+    JITNEY_DEVICE void load_keys(const KvRows& rows, int turn, int key, int end) const {
+        load_rows(k_tile, rows, params.k_strides, turn, key, end);
+        if constexpr (C::mask != 0) {
+            mask().load(key, end, mask_band_stride(params.mask_bits.rows),
+                        [](unsigned row) { return row_note(static_cast<int>(row))->mask; });
+        }
         cp_async_commit();
+    }
+    JITNEY_DEVICE void load_values(int turn, int key) const {
+        load_rows(v_tile, *v_rows(), params.v_strides, turn, key, tile_keys_note()->any.end);
+        cp_async_commit();
+    }
+
+    JITNEY_DEVICE int last_row() const {
+        return min((tile + 1) * C::tile_m, request.q_len * params.group) - 1;
+    }
+
+    // Where the keys end of which is known which tiles have any that a row keeps.
+    JITNEY_DEVICE int known_end() const {
+        return C::mask != 0 ? *segment_end() : tile_keys_note()->any.end;
+    }
+
+    // Where the first tile from `from` on begins that a row keeps a key of; known_end() or a place
+    // behind it where there is none.
+    JITNEY_DEVICE int tile_from(int from) const {
+        if constexpr (C::mask == 0) return from;
+        while (from < known_end()) {
+            const int next = mask().next_in_span(from);
+            if (next >= 0) return next;
+            from = (from | (kMaskSpanKeys - 1)) + 1;
+        }
+        return from;
+    }
+
+    // Finds the first tile from `key` on that a row keeps a key of, and starts the copies of its
+    // keys; the end of the keys or a place behind it where there is none. Nobody works on a tile.
+    JITNEY_DEVICE int start(int turn, int key) const {
+        const int end = tile_keys_note()->any.end;
+        bool found = false;
+        while (key < end && !found) {
+            const int segment = key / kMaskSegmentKeys;
+            __syncthreads();  // nobody reads the summary before it any more
+            mask().load_summary(params, request, kv_head, tile * C::tile_m, last_row(), segment,
+                                end);
+            if (threadIdx.x == 0) *segment_end() = min(end, (segment + 1) * kMaskSegmentKeys);
+            __syncthreads();  // the summary is there
+            key = tile_from(key);
+            found = key < known_end();
+        }
+        if constexpr (C::kv == kPagedKv) {
+            load_pages(turn, key, end);
+            cp_async_commit();
+            cp_async_wait<0>();
+            __syncthreads();  // the pages of the first tile are there
+        }
+        if (key < end) load_keys(*k_rows(), turn, key, end);
+        return key;
     }
 
     JITNEY_DEVICE void load_q(Fragments& q, int step) const {
@@ -248,11 +319,28 @@ struct PrefillMma {
         }
     }
 
+    // The weights of this side's keys as operand a. Where a mask is read, finding the next tile and
+    // copying its words take the registers that the scores had.
+    JITNEY_DEVICE static void pack(Weights& own, const float (&scores)[kRowBlocks][kKeyBlocks][4]) {
+#pragma unroll
+        for (int step = 0; step < kKeyBlocks / 2; ++step) {
+            pack_weights<C::format>(own[step], scores, step);
+            if constexpr (C::mask == 0) continue;
+#pragma unroll
+            for (int i = 0; i < 4 * kRowBlocks; ++i)
+                settle(own[step][i / 4][i % 4]);
+        }
+    }
+
     // Adds the values of the tile, first those of this side's keys, whose weights it has.
-    JITNEY_DEVICE void add_values(float (&out)[kRowBlocks][kDimBlocks][4],
-                                  const float (&scores)[kRowBlocks][kKeyBlocks][4],
+    JITNEY_DEVICE void add_values(float (&out)[kRowBlocks][kDimBlocks][4], const Weights& own,
                                   SharedAddress v_lane) const {
-        multiply_values<C::format, C::head_dim>(out, scores, v_lane + side * kSideKeys * kRowBytes);
+        multiply_values<C::format, C::head_dim, kSideKeys / 16>(
+            out, v_lane + side * kSideKeys * kRowBytes, [&own](Fragments& p, int step) {
+#pragma unroll
+                for (int i = 0; i < 4 * kRowBlocks; ++i)
+                    p[i / 4][i % 4] = own[step][i / 4][i % 4];
+            });
         if constexpr (kSides == 2) {
             const int first_key = (1 - side) * kSideKeys;
             const SharedAddress p_lane = lane_address_rows(
@@ -275,13 +363,21 @@ struct PrefillMma {
     JITNEY_DEVICE void run() {
         if (tile < 0) return;
         const int first_row = tile * C::tile_m;
-        const int last_row = min(first_row + C::tile_m, request.q_len * params.group) - 1;
-        const TileKeys seen = tile_keys<C>(params, request, first_row, last_row);
-        const int first_key = seen.any.first / C::tile_n * C::tile_n;
+        const TileKeys seen = tile_keys<C>(params, request, first_row, last_row());
+        int key = seen.any.first / C::tile_n * C::tile_n;
+        int turn = 0;
         const KvHead k_head = kv_head_of<C>(params.k, params.k_strides, request, kv_head, 2);
         if (static_cast<int>(threadIdx.x) < C::tile_m) {
             const int row = static_cast<int>(threadIdx.x);
-            *limits(row) = row_limits<C>(params, request, kv_head, first_row + row);
+            const PackedRow packed = packed_row(params, request, kv_head, first_row + row);
+            RowNote note = {row_keys<C>(params, request, packed), nullptr};
+            if constexpr (C::mask != 0) {
+                // Rows past the last query take its mask; nobody asks for their result.
+                const PackedRow masked =
+                    packed_row(params, request, kv_head, min(first_row + row, last_row()));
+                note.mask = mask_row(params.mask_bits, request.batch, masked.head, masked.position);
+            }
+            *row_note(row) = note;
             if constexpr (kEditsLogits<C>) {
                 *logits(row) = row_logits<C>(params, request, kv_head, first_row + row);
             }
@@ -292,20 +388,24 @@ struct PrefillMma {
             *v_rows() = {v_head.first, v_head.row_bytes};
             *tile_keys_note() = seen;
         }
-        if constexpr (C::kv == kPagedKv) {
-            load_pages(first_key, seen.any.end);
+        if constexpr (C::kv == kPagedKv && C::mask == 0) {
+            load_pages(turn, key, seen.any.end);
             cp_async_commit();
         }
         load_tile<C::head_dim, C::tile_m, kAttentionThreads>(q_tile, static_cast<int>(threadIdx.x),
                                                              QueryCursor{*this, first_row});
         cp_async_commit();
-        if constexpr (C::kv == kPagedKv) {
-            cp_async_wait<1>();
-            __syncthreads();  // the pages are there
-        }
-        if (first_key < seen.any.end) {
-            load_keys(k_tile, {k_head.first, k_head.row_bytes}, params.k_strides, first_key,
-                      seen.any.end);
+        if constexpr (C::mask != 0) {
+            __syncthreads();  // the notes are there
+            key = start(turn, key);
+        } else {
+            if constexpr (C::kv == kPagedKv) {
+                cp_async_wait<1>();
+                __syncthreads();  // the pages are there
+            }
+            if (key < seen.any.end) {
+                load_keys({k_head.first, k_head.row_bytes}, turn, key, seen.any.end);
+            }
         }
 
         float out[kRowBlocks][kDimBlocks][4] = {};
@@ -319,16 +419,17 @@ struct PrefillMma {
             lane_address_rows(v_tile + first_dim_step() * 32, kRowBytes, lane);
         Fragments kept_q[kKeepQ ? kDimSteps : 1];
 
-        int key = first_key;
         bool more = key < seen.any.end;
         bool first = true;
         const float scale_log2 = logit_scale_log2<C>(params);
         while (more) {
             cp_async_wait<0>();
             __syncthreads();  // K is here; nobody reads the V before it any more
-            load_keys(v_tile, *v_rows(), params.v_strides, key, tile_keys_note()->any.end);
+            load_values(turn, key);
+            int next = 0;
             if constexpr (C::kv == kPagedKv) {
-                load_pages(key + C::tile_n, tile_keys_note()->any.end);
+                next = tile_from(key + C::tile_n);
+                load_pages(1 - turn, next, tile_keys_note()->any.end);
                 cp_async_commit();
             }
             if constexpr (kKeepQ) {
@@ -360,24 +461,36 @@ struct PrefillMma {
                                    lane_key);
                 }
             }
-            if (needs_mask<C>(tile_keys_note()->every, key, C::tile_n)) {
+            if constexpr (C::mask != 0) {
+                mask().apply(scores, lane_row(0, 0), key, lane_key - key);
+            }
+            if (leaves_range<C>(tile_keys_note()->every, key, C::tile_n)) {
 #pragma unroll
                 for (int block = 0; block < kRowBlocks; ++block) {
-                    mask_scores<C>(scores[block],
-                                   {*limits(lane_row(block, 0)), *limits(lane_row(block, 1))},
-                                   lane_key);
+                    const KeyRange keys[2] = {row_note(lane_row(block, 0))->keys,
+                                              row_note(lane_row(block, 1))->keys};
+                    mask_scores(scores[block], lane_key, [&keys](int half, int key_of_score) {
+                        return lies_in<C>(keys[half], key_of_score);
+                    });
                 }
             }
             softmax(scores, out, rows, scale_log2);
+            Weights own;
+            pack(own, scores);
 
             cp_async_wait<0>();
             __syncthreads();  // V is here, and the weights; nobody reads this K any more
-            key += C::tile_n;
-            more = key < tile_keys_note()->any.end;
-            if (more) {
-                load_keys(k_tile, *k_rows(), params.k_strides, key, tile_keys_note()->any.end);
+            key = C::kv == kPagedKv ? next : tile_from(key + C::tile_n);
+            turn = 1 - turn;
+            more = key < known_end();
+            if (more) load_keys(*k_rows(), turn, key, tile_keys_note()->any.end);
+            add_values(out, own, v_lane);
+            if constexpr (C::mask != 0) {
+                if (!more && key < tile_keys_note()->any.end) {
+                    key = PrefillMma(params).start(turn, key);
+                    more = key < tile_keys_note()->any.end;
+                }
             }
-            add_values(out, scores, v_lane);
         }
         if constexpr (kSides == 2) tell_sums(rows);
         cp_async_wait<0>();

@@ -20,41 +20,44 @@ struct Request {
     JITNEY_DEVICE int query_offset() const { return kv_len - q_len; }
 };
 
+JITNEY_DEVICE int q_len_of(const AttentionParams& params, int batch) {
+    if (params.qo_indptr == nullptr) return params.q_len;
+    return params.qo_indptr[batch + 1] - params.qo_indptr[batch];
+}
+
+JITNEY_DEVICE int kv_len_of(const AttentionParams& params, int batch) {
+    switch (params.kv_lengths) {
+        case kKvLenIndptr:
+            return params.kv_indptr[batch + 1] - params.kv_indptr[batch];
+        case kKvLenArray:
+            return params.kv_lens[batch];
+        case kKvLenPages: {
+            const int pages = params.kv_page_indptr[batch + 1] - params.kv_page_indptr[batch];
+            return pages == 0 ? 0 : (pages - 1) * params.page_size + params.last_page_len[batch];
+        }
+        default:
+            return params.kv_len;
+    }
+}
+
 // `kv` is a KvSource, `queries` a QuerySchedule.
 template <int kv, int queries>
 JITNEY_DEVICE Request request_of(const AttentionParams& params, int batch) {
-    Request request = {batch, 0, params.q_len, 0, params.kv_len, nullptr};
+    Request request = {batch, 0, params.q_len, 0, kv_len_of(params, batch), nullptr};
     if constexpr (queries == kPackedQueries) {
         request.first_query = params.qo_indptr[batch];
         request.q_len = params.qo_indptr[batch + 1] - request.first_query;
     }
-    int first_page = 0;
-    int pages = 0;
     if constexpr (kv == kPagedKv) {
         if (params.page_tables == kTableIndptr) {
-            first_page = params.kv_page_indptr[batch];
-            pages = params.kv_page_indptr[batch + 1] - first_page;
-            request.pages = params.page_table + first_page;
+            request.pages = params.page_table + params.kv_page_indptr[batch];
         } else {
             const long long row =
                 params.request_rows == nullptr ? batch : params.request_rows[batch];
             request.pages = params.page_table + row * params.table_stride;
         }
-    }
-    switch (params.kv_lengths) {
-        case kKvLenIndptr:
-            request.first_key = kv == kPagedKv ? 0 : params.kv_indptr[batch];
-            request.kv_len = params.kv_indptr[batch + 1] - params.kv_indptr[batch];
-            break;
-        case kKvLenArray:
-            request.kv_len = params.kv_lens[batch];
-            break;
-        case kKvLenPages:
-            request.kv_len =
-                pages == 0 ? 0 : (pages - 1) * params.page_size + params.last_page_len[batch];
-            break;
-        default:
-            break;
+    } else {
+        if (params.kv_lengths == kKvLenIndptr) request.first_key = params.kv_indptr[batch];
     }
     return request;
 }

@@ -13,6 +13,12 @@ JITNEY_DEVICE char* shared_memory() {
     return jitney_shared_memory;
 }
 
+// Has a value computed here, not where it is used: what it was made of can give way to other things
+// between the two.
+JITNEY_DEVICE void settle(unsigned& value) {
+    asm volatile("" : "+r"(value));
+}
+
 // blockIdx.x, read anew at each call: what was derived from it before a loop need not stay in
 // registers to be known behind it.
 JITNEY_DEVICE int reread_block_index() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernel_sources/attention/append_kv.h"
+#include "kernel_sources/attention/mask_bits.h"
 #include "kernel_sources/attention/merge_states.h"
 #include "kernel_sources/attention/params.h"
 #include "kernel_sources/attention/work_map.h"
@@ -143,6 +144,53 @@ void run_work_map(const WorkMapParams& p) {
     std::fill(p.tile_batch + slot, p.tile_batch + p.slots, -1);
 }
 
+const unsigned char* mask_bytes(const AttentionParams& p, int batch, int head, int row) {
+    return p.mask + batch * p.mask_strides.batch + head * p.mask_strides.head +
+           row * p.mask_strides.row;
+}
+
+unsigned& mask_word(const MaskBits& mask, int batch, int head, int row, int key) {
+    const std::int64_t bands = (std::int64_t{batch} * mask.heads + head) * mask_bands(mask.rows);
+    const std::int64_t groups = (bands + row / kMaskBandRows) * mask_groups(mask.keys) + key / 32;
+    return mask.words[groups * mask_band_stride(mask.rows) + row % kMaskBandRows];
+}
+
+// The bits alone: which tiles have any, the software does not ask.
+void run_mask_bits(const AttentionParams& p) {
+    const MaskBits& mask = p.mask_bits;
+    for (int i = 0; i < mask.batch * mask.heads * mask.rows; ++i) {
+        const int batch = i / mask.rows / mask.heads;
+        const int head = i / mask.rows % mask.heads;
+        const unsigned char* bytes = mask_bytes(p, batch, head, i % mask.rows);
+        for (int key = 0; key < mask.keys; ++key) {
+            unsigned& word = mask_word(mask, batch, head, i % mask.rows, key);
+            if (key % 32 == 0) word = 0;
+            word |= (bytes[key] != 0 ? 1u : 0u) << key % 32;
+        }
+    }
+}
+
+// Each query of each head finds its mask there.
+void check_mask_bits(const AttentionParams& p) {
+    const MaskBits& mask = p.mask_bits;
+    const int heads = p.kv_heads * p.group;
+    const int rows = p.qo_indptr == nullptr ? p.q_len : mask.rows;
+    for (int i = 0; i < p.batch * heads * rows; ++i) {
+        const int batch = i / rows / heads;
+        const int head = i / rows % heads;
+        const int row = i % rows;
+        const unsigned char* bytes = mask_bytes(p, batch, head, row);
+        for (int key = 0; key < mask.keys; ++key) {
+            const unsigned word =
+                mask_word(mask, mask.batch == 1 ? 0 : batch, mask.heads == 1 ? 0 : head,
+                          mask.rows == 1 ? 0 : row, key);
+            if ((word >> key % 32 & 1u) != (bytes[key] != 0 ? 1u : 0u)) {
+                throw std::logic_error("bits that are not those of the mask");
+            }
+        }
+    }
+}
+
 void set_options(std::string_view image, const AttentionParams& p, reference::Attention& call) {
     const int heads = p.kv_heads * p.group;
     const double scale = static_cast<double>(p.scale_log2) / std::numbers::log2e;
@@ -204,7 +252,10 @@ void run_attention(std::string_view image, const AttentionParams& p) {
     if (p.qo_indptr != nullptr) call.qo_indptr = ints_of(p.qo_indptr, p.batch + 1);
     set_keys(image, p, dtype, head_dim, call);
     call.causal = constant(image, "causal") != 0;
-    if (constant(image, "mask") != 0) set_mask(p, call);
+    if (constant(image, "mask") != 0) {
+        set_mask(p, call);
+        if (image.find("attention/prefill_mma") != std::string_view::npos) check_mask_bits(p);
+    }
     if (p.lse != nullptr) {
         const AttentionStrides& s = p.lse_strides;
         const int heads = p.kv_heads * p.group;
@@ -429,6 +480,8 @@ void run_software_kernel(const char* image, void** parameters) {
         run_append_kv(text, *static_cast<const AppendKvParams*>(parameters[0]));
     } else if (text.find("\"attention/merge_states") != std::string_view::npos) {
         run_merge_states(text, *static_cast<const MergeStatesParams*>(parameters[0]));
+    } else if (text.find("\"attention/mask_bits") != std::string_view::npos) {
+        run_mask_bits(*static_cast<const AttentionParams*>(parameters[0]));
     } else if (text.find("\"rotary/") != std::string_view::npos) {
         run_rotary(text, *static_cast<const RotaryParams*>(parameters[0]));
     } else if (text.find("\"fp8/gemm") != std::string_view::npos) {

@@ -59,6 +59,30 @@ TEST_CASE("a mask is part of the specialization") {
     CHECK(value_of(chosen(problem, typical_facts({80, 0})), "mask") == 1);
 }
 
+TEST_CASE("a mask is made into bits for the tensor-core prefill, and for no other") {
+    AttentionProblem problem = llama(4, 4096, 4096);
+    problem.mask = true;
+    problem.mask_sizes = {4, 1, 4096, 4096};
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    const auto choice = choose_attention(problem, facts);
+    REQUIRE(choice);
+    CHECK(value_of(choice->spec, "tile_m") == 128);  // as wide as without a mask
+    REQUIRE(choice->mask_bits);
+    CHECK(text_of(choice->mask_bits->spec) == "attn_mask_bits<threads=256>@sm_90a");
+    CHECK(choice->mask_bits->geometry.grid[0] == 4 * 128 * 4);  // bands of 32 rows, 1024 keys
+    CHECK(choice->workspace.mask_words_bytes == 4u * 4096 * 4096 / 8);
+
+    CHECK_FALSE(choose_attention(problem, facts, KernelId::attn_prefill_scalar)->mask_bits);
+    problem.q_len = 1;
+    problem.mask_sizes.rows = 1;
+    CHECK_FALSE(choose_attention(problem, facts)->mask_bits);
+    // Nothing to read.
+    problem = llama(4, 4096, 0);
+    problem.mask = true;
+    problem.mask_sizes = {4, 1, 4096, 0};
+    CHECK_FALSE(choose_attention(problem, facts)->mask_bits);
+}
+
 TEST_CASE("long keys are split where the rows do not fill the GPU, and only there") {
     const DeviceFacts facts = typical_facts({90, 'a'});
     const auto splits = [&](int batch, int kv_len) {

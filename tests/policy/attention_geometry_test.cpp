@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "kernel_sources/attention/layout.h"
+#include "kernel_sources/attention/mask_bits.h"
 #include "tests/policy/problems.hpp"
 
 namespace jitney::policy {
@@ -72,13 +73,31 @@ void check_shared(const AttentionChoice& choice, const DeviceFacts& facts) {
     REQUIRE(choice.geometry.shared_bytes <= facts.shared_bytes_per_block);
 }
 
+// A bit a key in words of 32 keys, and a bit for 32 of them in a band of rows.
+Wide mask_bytes(const AttentionProblem& p, const AttentionChoice& choice) {
+    const MaskSizes& mask = p.mask_sizes;
+    const bool reads_bits = choice.spec.kernel == KernelId::attn_prefill_mma && p.mask;
+    REQUIRE(choice.mask_bits.has_value() == (reads_bits && mask.keys != 0));
+    if (!choice.mask_bits) return 0;
+    REQUIRE(parse_spec(text_of(choice.mask_bits->spec)) == choice.mask_bits->spec);
+    const Wide heads = Wide{mask.batch} * mask.heads;
+    const Wide bands = heads * ((Wide{mask.rows} + kMaskBandRows - 1) / kMaskBandRows);
+    const Wide words = bands * std::min(mask.rows, kMaskBandRows) * ((Wide{mask.keys} + 31) / 32);
+    const Wide blocks = bands * ((Wide{mask.keys} + kMaskSpanKeys - 1) / kMaskSpanKeys);
+    REQUIRE(blocks <= kMost);
+    REQUIRE(choice.mask_bits->geometry.grid ==
+            std::array<unsigned, 3>{static_cast<unsigned>(blocks), 1, 1});
+    REQUIRE(static_cast<Wide>(choice.workspace.mask_words_bytes) == words * 4);
+    REQUIRE(static_cast<Wide>(choice.workspace.mask_summary_bytes) == blocks * 4);
+    return (words + blocks) * 4;
+}
+
 // A tile's partial results: head_dim accumulators, a maximum and a sum for each row and split.
 void check_workspace(const AttentionProblem& p, const AttentionChoice& choice) {
     const AttentionWorkspace& workspace = choice.workspace;
     if (choice.splits == 1) {
         REQUIRE(static_cast<Wide>(workspace.total()) ==
-                (p.packed ? Wide{choice.row_tiles} * 8 : 0));
-        REQUIRE(workspace.total() == workspace.map_bytes);
+                (p.packed ? Wide{choice.row_tiles} * 8 : 0) + mask_bytes(p, choice));
         return;
     }
     const Wide tiles = Wide{p.batch} * p.kv_heads * choice.row_tiles;

@@ -56,6 +56,11 @@ AttentionProblem random_attention(tests::Random& random) {
         problem.q_heads = problem.kv_heads *
                           random_count(random, std::numeric_limits<int>::max() / problem.kv_heads);
     }
+    if (problem.mask) {
+        const auto size_or_1 = [&random](int size) { return random.chance(0.5) ? size : 1; };
+        problem.mask_sizes = {size_or_1(problem.batch), size_or_1(problem.q_heads),
+                              size_or_1(problem.q_len), problem.kv_len};
+    }
     return problem;
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("texts without the form") {
 TEST_CASE("unknown kernels") {
     const std::string list =
         "' (there are attn_decode_scalar, attn_decode_mma, attn_prefill_scalar, attn_prefill_mma, "
-        "attn_work_map, attn_merge_states, append_kv, rotary_emb, fp8_quantize, "
+        "attn_work_map, attn_mask_bits, attn_merge_states, append_kv, rotary_emb, fp8_quantize, "
         "fp8_gemm_mma, fp8_update, column_sums)";
     CHECK(why(with("attn_prefill_mma", "attn_prefil_mma")) ==
           "there is no kernel 'attn_prefil_mma" + list);

@@ -3,6 +3,8 @@
 #include <array>
 #include <sstream>
 
+#include "tests/support/mask_pattern.hpp"
+
 namespace jitney::tests {
 
 namespace {
@@ -56,11 +58,7 @@ AttentionProblem::AttentionProblem(const AttentionShape& problem, Random& random
     v.fill_normal(random);
     if (shape.mask != MaskKind::none) {
         mask.emplace(DType::boolean, mask_shape(shape));
-        bool hidden_row = false;
-        mask->fill([&](std::int64_t i) {
-            if (i % shape.kv_len == 0) hidden_row = random.chance(0.1);
-            return !hidden_row && random.chance(0.6) ? 1.0 : 0.0;
-        });
+        mask->fill(MaskPattern(random, shape.kv_len));
     }
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "tests/support/mask_pattern.hpp"
+
 namespace jitney::tests {
 
 namespace {
@@ -220,11 +222,7 @@ void ServingProblem::add_options(Random& random) {
     if (shape.mask_dims >= 3) dims.insert(dims.begin() + 1, queries);
     if (shape.mask_dims == 4) dims.insert(dims.begin() + 1, shape.heads());
     HostTensor mask(DType::boolean, dims);
-    bool hidden_row = false;
-    mask.fill([&](std::int64_t i) {
-        if (i % keys == 0) hidden_row = random.chance(0.1);
-        return !hidden_row && random.chance(0.6) ? 1.0 : 0.0;
-    });
+    mask.fill(MaskPattern(random, keys));
     tensors.emplace("mask", std::move(mask));
 }
 

@@ -95,6 +95,9 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
                                                      tests::Random& random) {
     tests::AttentionProblem problem(test.shape, random, test.layouts);
     if (test.rising) make_rising(problem.k);
+    if (test.keep) {
+        problem.mask->fill([&test](std::int64_t i) { return test.keep(i) ? 1.0 : 0.0; });
+    }
     const Tensors tensors(problem, test.shift);
     const AttentionArgs args = tensors.args(test.shape);
     const policy::AttentionProblem seen = checks::check(args);
@@ -108,6 +111,9 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
          random.text());
     const SplitMemory split(choice->workspace);
     AttentionParams params = make_params(args, seen, *choice, split.scratch(), split.counters());
+    if (choice->mask_bits) {
+        launch_choice(choice->mask_bits->spec, choice->mask_bits->geometry, &params, random);
+    }
     launch_choice(choice->spec, choice->geometry, &params, random);
     reference::attention(problem.reference_call());
     check_output(tensors.out.download(), problem.out);

@@ -1,6 +1,7 @@
 // An attention problem, run by the kernels on the CPU and held against the reference.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,8 @@ struct AttentionCase {
     std::int64_t shift = 0;  // elements that every tensor is shifted by
     bool rising = false;     // later keys score higher and higher: maxima rise from tile to tile
     int sm_count = 0;        // of the GPU; 0: as the line of covered.txt says
+    // What of the mask is kept, by the row-major index of its elements; empty: chance decides.
+    std::function<bool(std::int64_t)> keep = {};
 
     std::string text() const;
 };

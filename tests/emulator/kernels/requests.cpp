@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "tests/support/mask_pattern.hpp"
+
 namespace jitney::emulator {
 namespace {
 
@@ -222,7 +224,7 @@ void Requests::fill(tests::Random& random) {
     mask.emplace(DType::boolean,
                  std::vector<std::int64_t>{shape.batch(), shape.q_heads(), shape.longest_query(),
                                            shape.longest_keys()});
-    mask->fill([&](std::int64_t) { return random.chance(0.7) ? 1.0 : 0.0; });
+    mask->fill(tests::MaskPattern(random, shape.longest_keys()));
 }
 
 bool Requests::sees(std::int64_t request, std::int64_t head, std::int64_t query,

@@ -205,6 +205,10 @@ policy::AttentionProblem problem_of(const RequestsShape& shape) {
     problem.head_dim = static_cast<int>(shape.head_dim);
     problem.causal = shape.causal;
     problem.mask = shape.mask;
+    if (shape.mask) {
+        problem.mask_sizes = {problem.batch, problem.q_heads,
+                              static_cast<int>(shape.longest_query()), problem.kv_len};
+    }
     problem.packed = shape.packed;
     problem.paged = is_paged(shape.kv);
     problem.window = shape.window_left >= 0 || shape.window_right >= 0;
@@ -259,6 +263,17 @@ std::optional<policy::AttentionChoice> run_requests(const Covered& covered,
     params.partial_out = split.partial_out();
     params.partial_statistics = split.partial_statistics();
     params.arrived = split.counters();
+    const Buffer words(choice->workspace.mask_words_bytes, "the words of the mask");
+    const Buffer summary(choice->workspace.mask_summary_bytes, "the summary of the mask");
+    if (choice->mask_bits) {
+        params.mask_bits = {words.as<unsigned>(),
+                            summary.as<unsigned>(),
+                            params.batch,
+                            params.kv_heads * params.group,
+                            static_cast<int>(shape.longest_query()),
+                            static_cast<int>(shape.longest_keys())};
+        launch_choice(choice->mask_bits->spec, choice->mask_bits->geometry, &params, random);
+    }
     launch_choice(choice->spec, choice->geometry, &params, random);
     check_result(batch, memory);
     split.check();

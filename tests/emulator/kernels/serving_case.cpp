@@ -116,6 +116,9 @@ std::optional<ServingRun> run_serving(const Covered& covered, tests::ServingProb
             std::find(map.tile_batch, map.tile_batch + map.slots, -1) != map.tile_batch + map.slots;
         CHECK_FALSE((idle && !args.qo_indptr_host.empty()));
     }
+    if (choice->mask_bits) {
+        launch_choice(choice->mask_bits->spec, choice->mask_bits->geometry, &params, random);
+    }
     launch_choice(choice->spec, choice->geometry, &params, random);
     if (call.compare) check_result(problem, tensors);
     CHECK(std::all_of(counters.data(), counters.data() + counters.bytes(),

@@ -21,6 +21,8 @@ JITNEY_DEVICE char* shared_memory() {
     return emulator::shared_memory();
 }
 
+JITNEY_DEVICE void settle(unsigned&) {}
+
 JITNEY_DEVICE int reread_block_index() {
     return static_cast<int>(blockIdx.x);
 }
