@@ -69,6 +69,22 @@ std::vector<NewRows> rows_of_requests(const CallQueries& rows, const CallKeys& k
     return all;
 }
 
+// Contiguous.
+Tensor host_tensor(void* data, DType dtype, std::initializer_list<std::int64_t> shape) {
+    Tensor tensor;
+    tensor.data = data;
+    tensor.dtype = dtype;
+    tensor.device = {DeviceType::cpu, 0};
+    tensor.ndim = static_cast<int>(shape.size());
+    std::copy(shape.begin(), shape.end(), tensor.shape.begin());
+    std::int64_t stride = 1;
+    for (std::size_t dim = shape.size(); dim-- > 0;) {
+        tensor.strides[dim] = stride;
+        stride *= tensor.shape[dim];
+    }
+    return tensor;
+}
+
 // The positions of a request's new rows: the call's, or their places in the request. `storage`
 // holds the latter.
 Tensor positions_of(const AppendKv& call, const NewRows& rows, std::vector<std::int64_t>& storage) {
@@ -76,7 +92,7 @@ Tensor positions_of(const AppendKv& call, const NewRows& rows, std::vector<std::
         storage.resize(static_cast<std::size_t>(rows.count));
         for (std::int64_t i = 0; i < rows.count; ++i)
             storage[static_cast<std::size_t>(i)] = rows.key + i;
-        return Tensor::contiguous(storage.data(), DType::int64, {rows.count}, {DeviceType::cpu, 0});
+        return host_tensor(storage.data(), DType::int64, {rows.count});
     }
     Tensor part = *call.positions;
     const bool per_request = part.ndim == 2;
@@ -160,8 +176,7 @@ void append_kv(const AppendKv& call) {
         rotated[i].resize(
             static_cast<std::size_t>(requests[i].count * heads * dim * size_of(call.new_k.dtype)));
         const Tensor all =
-            Tensor::contiguous(rotated[i].data(), call.new_k.dtype,
-                               {1, requests[i].count, heads, dim}, {DeviceType::cpu, 0});
+            host_tensor(rotated[i].data(), call.new_k.dtype, {1, requests[i].count, heads, dim});
         rotate(call, kept, rows_of(new_keys.back(), 0, skipped, kept.count),
                rows_of(all, 0, skipped, kept.count));
         new_keys.back() = all;

@@ -34,7 +34,7 @@ VOCABULARY = {"jitney/error.hpp", "jitney/tensor.hpp", "jitney/export.hpp"}
 LIBRARIES = [
     (r"nvrtc\.h", {"runtime", "tests"}),
     (r"cuda\w*\.h(pp)?|vector_types\.h|crt/.*", {"runtime", "tests", "bench", "examples"}),
-    (r"dlfcn\.h", {"runtime", "tests", "bench"}),
+    (r"dlfcn\.h", {"runtime", "tests", "bench", "examples"}),
     (r"spdlog/.*", {"runtime/log.cpp"}),
     (r"fmt/.*", set(ARROWS) - {"public", "device", "examples"}),
     (r"xxhash\.h", {"cache", "tests", "bench"}),

@@ -6,8 +6,8 @@
 #include "kernel_sources/common/constants.h"
 #include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
-#include "policy/fp8_gemm.hpp"
 #include "policy/column_sums.hpp"
+#include "policy/fp8_gemm.hpp"
 #include "policy/fp8_quantize.hpp"
 #include "policy/fp8_update.hpp"
 #include "policy/merge_states.hpp"
@@ -227,6 +227,7 @@ std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
         add(policy::fp8_gemm_catalogue(shape, facts));
         shape.fast_accum = true;
         add(policy::fp8_gemm_catalogue(shape, facts));
+    }
     add({policy::choose_fp8_update(facts).spec});
     for (const int format : {kBf16, kFp16, kFp32}) {
         for (const int out : {kBf16, kFp32}) {
