@@ -105,8 +105,9 @@ void Run::report(double milliseconds, const std::optional<Difference>& differenc
     }
     std::string by = jit ? ran : "the reference backend, on the CPU";
     if (ran.empty()) by = "nothing: there was nothing to compute";
-    print(fmt::format("ran {} in {:.3f} ms (the first call's loading or compiling included)\n", by,
-                      milliseconds));
+    print(fmt::format(
+        "ran {} in {:.3f} ms{}\n", by, milliseconds,
+        jit && !ran.empty() ? " (the loading or compiling of the kernel included)" : ""));
     if (difference) print(difference->text() + "\n");
     print(fmt::format("wrote {}\n", options_.output));
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel_sources/common/constants.h"
+#include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
 #include "policy/merge_states.hpp"
 #include "policy/rotary.hpp"
@@ -60,6 +62,29 @@ class Catalogue {
         }
     }
 
+    void add_append(const Model& model, CacheForm cache) {
+        AppendKvProblem problem;
+        problem.format = model.format;
+        problem.tokens = 1;
+        problem.batch = 1;
+        problem.kv_heads = model.kv_heads;
+        problem.head_dim = model.head_dim;
+        problem.packed = true;
+        problem.paged = cache == CacheForm::paged;
+        const auto add_problem = [&] {
+            if (rank_append_kv(problem, facts_).accepted()) {
+                add({choose_append_kv(problem, facts_).spec});
+            }
+        };
+        add_problem();
+        if (model.rotary_dim == 0) return;
+        problem.rotary =
+            model.rotary_style == kHalfSplit ? AppendRotary::half_split : AppendRotary::interleaved;
+        problem.rotary_dim = model.rotary_dim;
+        problem.q_heads = model.q_heads;
+        add_problem();
+    }
+
     void add_merge(const Model& model) {
         MergeStatesProblem problem;
         problem.format = model.format;
@@ -84,6 +109,7 @@ std::vector<Spec> model_catalogue(const Model& model, CacheForm cache, const Dev
     if (model.full_layers) catalogue.add_layer(layer_of(model, false), cache);
     if (model.window_layers) catalogue.add_layer(layer_of(model, true), cache);
     if (catalogue.all().empty()) return {};
+    catalogue.add_append(model, cache);
     if (model.rotary_dim != 0) catalogue.add_rotary(model);
     catalogue.add_merge(model);
     return catalogue.all();

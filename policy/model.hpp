@@ -32,9 +32,9 @@ enum class CacheForm : std::uint8_t {
 
 // Causal attention without masks on 16-byte aligned tensors: ragged batches over the keys that come
 // with them and over the cache, batches whose requests have the same number of queries over the
-// cache, and those that append new keys to it; rotary embedding of q and k; merging of partial
-// results. In the order in which a server is likely to need them; empty where no attention kernel
-// runs the model.
+// cache, and those that append new keys to it; appending of ragged batches, rotated on the way or
+// not; rotary embedding of q and k; merging of partial results. In the order in which a server is
+// likely to need them; empty where no attention kernel runs the model.
 std::vector<Spec> model_catalogue(const Model& model, CacheForm cache, const DeviceFacts& facts);
 
 }  // namespace jitney::policy

@@ -36,7 +36,7 @@ class Model(support.CommandTest):
         for arch in ("sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"):
             specs = self.listed(LLAMA, arch=arch)
             self.assertEqual(len(specs), len(set(specs)))
-            self.assertEqual(len(specs), 13)
+            self.assertEqual(len(specs), 15)
             self.assertLess(len(specs), 16)
             self.assertTrue(all(spec.endswith("@" + arch) for spec in specs))
         padded = self.listed(LLAMA, "--kv-cache", "padded")
@@ -102,8 +102,8 @@ class Model(support.CommandTest):
             ).json["chosen"]
             self.assertIn(chosen, specs)
         turned = self.listed(LLAMA, "--style", "interleaved")
-        self.assertEqual(len([spec for spec in turned if "style=interleaved" in spec]), 1)
-        self.assertFalse([spec for spec in self.listed(BLOOM) if "rotary" in spec])
+        self.assertEqual(len([spec for spec in turned if "interleaved" in spec]), 2)
+        self.assertFalse([spec for spec in self.listed(BLOOM) if "half_split" in spec])
 
     def test_what_the_options_of_a_model_do(self):
         def has(words, specs):
