@@ -97,10 +97,13 @@ void set_keys(AttentionParams& params, const AttentionArgs& args) noexcept {
 
 void set_options(AttentionParams& params, const AttentionArgs& args, int head_dim) noexcept {
     const float scale = scale_of(args, head_dim);
-    params.scale_log2 = scale * std::numbers::log2e_v<float>;
+    // A logits function is given scores in natural units, and so is what follows it.
+    const float rest = args.logits ? 1.0f : scale;
+    params.caller_scale = scale;
+    params.scale_log2 = rest * std::numbers::log2e_v<float>;
     params.window_left = args.window_left;
     params.window_right = args.window_right;
-    if (args.softcap) params.softcap_scale = scale / *args.softcap;
+    if (args.softcap) params.softcap_scale = rest / *args.softcap;
     if (args.new_k) {
         params.new_k_strides = strides_of(*args.new_k);
         params.new_v_strides = strides_of(*args.new_v);
@@ -168,6 +171,8 @@ void set_addresses(AttentionParams& params, const AttentionArgs& args,
     params.last_page_len = data_of<const int>(args.last_page_len);
     params.alibi_slopes = data_of<const float>(args.alibi_slopes);
     params.sinks = data_of<const float>(args.sinks);
+    for (std::size_t i = 0; i < kLogitsValues; ++i)
+        params.caller_values[i] = args.logits_values[i].bits();
     params.new_k = data_of<const void>(args.new_k);
     params.new_v = data_of<const void>(args.new_v);
     set_workspace(params, choice, scratch, counters);

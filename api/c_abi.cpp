@@ -9,6 +9,7 @@
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
 #include "api/last_run.hpp"
+#include "api/logits_access.hpp"
 #include "api/refuse.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
@@ -64,14 +65,15 @@ jitney_prewarm_status status_of(PrewarmStatus status) {
     return JITNEY_PREWARM_FAILED;
 }
 
-std::vector<std::string> texts(const char* const* specs, std::size_t count) {
-    if (specs == nullptr && count > 0) {
-        checks::refuse("specs is null and count {}: point it to that many texts", count);
+std::vector<std::string> texts(const char* const* given, std::size_t count, const char* name) {
+    if (given == nullptr && count > 0) {
+        checks::refuse("{} is null and count {}: point it to that many texts", name, count);
     }
+    const std::string each = fmt::format("a text of {}", name);
     std::vector<std::string> all;
     all.reserve(count);
     for (std::size_t i = 0; i < count; ++i)
-        all.push_back(text(specs[i], "a text of specs"));
+        all.push_back(text(given[i], each.c_str()));
     return all;
 }
 
@@ -126,6 +128,20 @@ const char* jitney_last_run(void) {
     } catch (...) {  // no memory
         return "";
     }
+}
+
+jitney_status jitney_logits_function_of(const char* given, const char* const* parameters,
+                                        size_t count, const jitney_logits_function** function) {
+    return guarded([&] {
+        if (function == nullptr) {
+            checks::refuse("function is null: point it to where the function shall go");
+        }
+        *function = nullptr;
+        const std::vector<std::string> declared = texts(parameters, count, "parameters");
+        const std::vector<std::string_view> views(declared.begin(), declared.end());
+        const LogitsFunction made(text(given, "text"), views);
+        *function = reinterpret_cast<const jitney_logits_function*>(LogitsAccess::record(made));
+    });
 }
 
 jitney_status jitney_attention(const jitney_attention_args* args, jitney_stream stream) {
@@ -183,7 +199,7 @@ jitney_status jitney_prewarm(const char* const* specs, size_t count, int jobs,
     return guarded([&] {
         if (jobs < 0)
             checks::refuse("jobs is {}; it is 0 (as many as there are cores) or more", jobs);
-        prewarm_texts(texts(specs, count), jobs, callback, user);
+        prewarm_texts(texts(specs, count, "specs"), jobs, callback, user);
     });
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/c_abi_tensor.hpp"
+#include "api/logits_access.hpp"
 #include "api/refuse.hpp"
 
 namespace jitney::c_abi {
@@ -95,6 +96,29 @@ RotaryStyle style_of(std::int32_t style, std::int32_t reserved) {
     return style == JITNEY_HALF_SPLIT ? RotaryStyle::half_split : RotaryStyle::interleaved;
 }
 
+// The declarations say which member of each value counts.
+void set_logits(AttentionArgs& args, const jitney_attention_args& known) {
+    const auto* record = reinterpret_cast<const detail::LogitsRecord*>(known.logits);
+    if (record == nullptr) return;
+    args.logits = LogitsAccess::of(record);
+    for (std::size_t i = 0; i < record->parameters.size(); ++i) {
+        const jitney_logits_value& value = known.logits_values[i];
+        switch (record->parameters[i].kind) {
+            case LogitsValue::Kind::fp32:
+                args.logits_values[i] = value.fp32;
+                break;
+            case LogitsValue::Kind::int32:
+                args.logits_values[i] = value.int32;
+                break;
+            case LogitsValue::Kind::int64:
+                args.logits_values[i] = value.int64;
+                break;
+            default:
+                args.logits_values[i] = value.pointer;
+        }
+    }
+}
+
 }  // namespace
 
 AttentionArgs arguments(const jitney_attention_args* given) {
@@ -113,6 +137,7 @@ AttentionArgs arguments(const jitney_attention_args* given) {
     add_requests(args, known);
     add_pages(args, known);
     add_options(args, known);
+    set_logits(args, known);
     return args;
 }
 

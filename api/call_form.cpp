@@ -35,6 +35,10 @@ bool same_but_for_size(const std::optional<Tensor>& a, const std::optional<Tenso
     return same_form(sized, *b);
 }
 
+bool same_kinds(const LogitsValues& a, const LogitsValues& b) noexcept {
+    return std::ranges::equal(a, b, {}, &LogitsValue::kind, &LogitsValue::kind);
+}
+
 }  // namespace
 
 // All fields are named, so that one that is added does not compile until it is compared too.
@@ -43,7 +47,8 @@ bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths
     const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
                  kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
                  kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
-                 alibi_slopes, sinks, new_k, new_v, batch_invariant, workspace] = prepared;
+                 alibi_slopes, sinks, new_k, new_v, batch_invariant, workspace, logits,
+                 logits_values] = prepared;
     return same_form(args.q, q) && same_form(args.k, k) && same_form(args.v, v) &&
            same_form(args.out, out) && same_form(args.mask, mask) && args.causal == causal &&
            args.scale == scale && same_form(args.lse, lse) &&
@@ -56,7 +61,8 @@ bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths
            args.window_right == window_right && args.softcap == softcap &&
            same_form(args.alibi_slopes, alibi_slopes) && same_form(args.sinks, sinks) &&
            same_form(args.new_k, new_k) && same_form(args.new_v, new_v) &&
-           args.batch_invariant == batch_invariant &&
+           args.batch_invariant == batch_invariant && args.logits == logits &&
+           same_kinds(args.logits_values, logits_values) &&
            (lengths == Lengths::any
                 ? same_but_for_size(args.kv_page_indices, kv_page_indices)
                 : same_form(args.kv_page_indices, kv_page_indices) &&

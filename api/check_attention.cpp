@@ -3,6 +3,7 @@
 
 #include "api/check.hpp"
 #include "api/check_attention_requests.hpp"
+#include "api/check_logits.hpp"
 #include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
 
@@ -112,6 +113,7 @@ void check_options(const AttentionArgs& args, policy::AttentionProblem& problem,
     problem.softcap = args.softcap.has_value();
     problem.alibi = args.alibi_slopes.has_value();
     problem.sinks = args.sinks.has_value();
+    problem.logits = check_logits(args.logits, args.logits_values);
 }
 
 void check_new_rows(const AttentionArgs& args, const Named& q, policy::AttentionProblem& problem,

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "api/logits_access.hpp"
 #include "jitney/error.hpp"
 #include "kernel_sources/attention/append_kv.h"
 #include "policy/attention.hpp"
@@ -64,7 +65,8 @@ runtime::KernelSource source_of(const policy::Spec& spec) {
     runtime::KernelSource source;
     source.specialization = policy::text_of(spec);
     source.arch = spec.arch().text();
-    source.translation_unit = policy::translation_unit(spec);
+    source.translation_unit = policy::translation_unit(
+        spec, logits_source(policy::logits_digest(spec), source.specialization));
     source.function = policy::function_name(spec);
     source.shared_bytes = shared_bytes_of(spec);
     return source;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "api/kernel_launch.hpp"
+#include "api/logits_access.hpp"
 #include "runtime/prewarm.hpp"
 
 namespace jitney {
@@ -92,8 +93,11 @@ std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
                                   const PrewarmOptions& options) {
     std::vector<policy::Spec> parsed;
     parsed.reserve(specs.size());
-    for (const std::string& text : specs)
-        parsed.push_back(policy::parse_spec_of_gpu(text));
+    for (const std::string& text : specs) {
+        const policy::Spec spec = policy::parse_spec_of_gpu(text);
+        logits_source(policy::logits_digest(spec), text);  // known, or an error
+        parsed.push_back(spec);
+    }
     return Prewarm(std::move(parsed), options).run();
 }
 

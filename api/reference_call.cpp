@@ -1,8 +1,15 @@
 #include "api/reference_call.hpp"
 
+#include "jitney/error.hpp"
+
 namespace jitney {
 
 reference::Attention reference_call(const AttentionArgs& args) {
+    if (args.logits) {
+        throw Error(ErrorCode::unsupported,
+                    "the tensors are in host memory, and the reference backend can't run the CUDA "
+                    "text of a logits function: copy them to a GPU, or leave logits out");
+    }
     reference::Attention call;
     call.q = args.q;
     call.k = args.k;

@@ -44,6 +44,7 @@ Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& 
     for (const bool option : {p.mask, p.window, p.softcap, p.alibi, p.sinks})
         add(option);
     if (is_decode(kernel)) add(p.append);
+    set_logits_digest(spec, p.logits);
     return spec;
 }
 

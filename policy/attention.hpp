@@ -47,6 +47,7 @@ struct AttentionProblem {
     // the longest, and kernel, tile and parts follow from its own lengths and the rest of the
     // shape.
     bool batch_invariant = false;
+    std::uint64_t logits = 0;   // digest of a logits function of the caller's; 0: none
     HostIndptr qo_indptr = {};  // packed, where the host knows the lengths
 
     int group() const noexcept { return q_heads / kv_heads; }

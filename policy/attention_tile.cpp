@@ -17,8 +17,8 @@ struct Tile {
     int n;
 };
 
-bool edits_logits(const AttentionProblem& p) {
-    return p.softcap || p.alibi;
+int logits_bytes(const AttentionProblem& p) {
+    return row_logits_bytes(p.softcap || p.alibi, p.logits != 0);
 }
 
 // The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
@@ -33,9 +33,9 @@ Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const bool pays = p.batch_invariant ? p.packed || rows_a_head(p) > 64
                                         : wide_tiles >= (p.causal ? 2 * facts.sm_count
                                                                   : facts.sm_count * 15 / 16);
-    const bool wide = dim <= 128 && !p.mask && pays;
+    const bool wide = dim <= 128 && !p.mask && p.logits == 0 && pays;
     if (!wide) {
-        const int bytes = prefill_mma_layout(p.head_dim, 64, 64, p.paged, edits_logits(p)).bytes;
+        const int bytes = prefill_mma_layout(p.head_dim, 64, 64, p.paged, logits_bytes(p)).bytes;
         const bool fits = bytes <= facts.shared_bytes_per_block;
         return {64, fits ? 64 : 48};
     }
@@ -84,10 +84,10 @@ int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts
 }
 
 int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages, bool paged,
-                 bool edits) {
+                 int logits) {
     switch (kernel) {
         case KernelId::attn_prefill_mma:
-            return prefill_mma_layout(head_dim, tile.m, tile.n, paged, edits).bytes;
+            return prefill_mma_layout(head_dim, tile.m, tile.n, paged, logits).bytes;
         case KernelId::attn_decode_mma:
             return decode_mma_shared_bytes(head_dim, tile.m, tile.n, stages);
         default:
@@ -122,17 +122,19 @@ AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const D
             tile = prefill_scalar_tile(p);
     }
     return {tile.m, tile.n, stages, tile.n * warps_a_step,
-            shared_bytes(kernel, p.head_dim, p.format, tile, stages, p.paged, edits_logits(p))};
+            shared_bytes(kernel, p.head_dim, p.format, tile, stages, p.paged, logits_bytes(p))};
 }
 
 int attention_shared_bytes(const Spec& spec) noexcept {
     if (spec.kernel == KernelId::attn_work_map) {
         return work_map_shared_bytes(value_of(spec, "threads"));
     }
-    return shared_bytes(spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
-                        {value_of(spec, "tile_m"), value_of(spec, "tile_n")},
-                        value_of(spec, "stages"), value_of(spec, "kv") == kPagedKv,
-                        value_of(spec, "softcap") != 0 || value_of(spec, "alibi") != 0);
+    return shared_bytes(
+        spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
+        {value_of(spec, "tile_m"), value_of(spec, "tile_n")}, value_of(spec, "stages"),
+        value_of(spec, "kv") == kPagedKv,
+        row_logits_bytes(value_of(spec, "softcap") != 0 || value_of(spec, "alibi") != 0,
+                         logits_digest(spec) != 0));
 }
 
 }  // namespace jitney::policy

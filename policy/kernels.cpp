@@ -51,17 +51,20 @@ constexpr ConstantInfo kSoftcap = option("softcap");
 constexpr ConstantInfo kAlibi = option("alibi");
 constexpr ConstantInfo kSinks = option("sinks");
 constexpr ConstantInfo kAppend = option("append");
+// Of a logits function of the caller's.
+constexpr ConstantInfo kLogits = {
+    .name = "logits", .kind = ConstantKind::digest, .omitted_when_zero = true};
 constexpr ConstantInfo kStyle = {
     .name = "style", .kind = ConstantKind::name, .names = kRotaryStyles};
 
 constexpr ConstantInfo kScalarTile = tile({4, 32, 4}, {4, 32, 4});
 
 constexpr std::array kPrefillScalar = {
-    head_dim(512, 1), format(kFloating), kScalarTile, kQueries, kKv, kCausal, kMask,
-    kWindow,          kSoftcap,          kAlibi,      kSinks};
+    head_dim(512, 1), format(kFloating), kScalarTile, kQueries, kKv,    kCausal, kMask,
+    kWindow,          kSoftcap,          kAlibi,      kSinks,   kLogits};
 constexpr std::array kDecodeScalar = {
     head_dim(512, 1), format(kFloating), kScalarTile, kKv,    kCausal, kMask,
-    kWindow,          kSoftcap,          kAlibi,      kSinks, kAppend};
+    kWindow,          kSoftcap,          kAlibi,      kSinks, kAppend, kLogits};
 constexpr std::array kPrefillMma = {head_dim(256, 8),
                                     format(k16Bit),
                                     tile({64, 128, 64}, {16, 128, 16}),
@@ -72,7 +75,8 @@ constexpr std::array kPrefillMma = {head_dim(256, 8),
                                     kWindow,
                                     kSoftcap,
                                     kAlibi,
-                                    kSinks};
+                                    kSinks,
+                                    kLogits};
 constexpr std::array kDecodeMma = {head_dim(256, 8),
                                    format(k16Bit),
                                    tile({16, 16}, {16, 64, 16}),
@@ -84,7 +88,8 @@ constexpr std::array kDecodeMma = {head_dim(256, 8),
                                    kSoftcap,
                                    kAlibi,
                                    kSinks,
-                                   kAppend};
+                                   kAppend,
+                                   kLogits};
 constexpr std::array kWorkMap = {
     ConstantInfo{.name = "threads", .kind = ConstantKind::integer, .range = {32, 1024, 1, true}}};
 constexpr std::array kMergeStates = {

@@ -29,6 +29,8 @@ enum class ConstantKind : std::uint8_t {
     name,     // bf16: one of `names`, whose index is the value
     tile,     // 64x32: two values, <name>_m and <name>_n in the source
     flag,     // 0 or 1
+    digest,   // 16 hexadecimal digits: four values, the first the lowest; of a source that the
+              // caller gives
 };
 
 struct Range {

@@ -12,7 +12,40 @@ namespace jitney::policy {
 namespace {
 
 int width(const ConstantInfo& constant) {
-    return constant.kind == ConstantKind::tile ? 2 : 1;
+    switch (constant.kind) {
+        case ConstantKind::tile:
+            return 2;
+        case ConstantKind::digest:
+            return 4;
+        default:
+            return 1;
+    }
+}
+
+bool is_zero(const ConstantInfo& constant, const std::int16_t* values) {
+    return std::all_of(values, values + width(constant), [](std::int16_t v) { return v == 0; });
+}
+
+std::uint64_t digest_in(const std::int16_t* values) {
+    std::uint64_t digest = 0;
+    for (int i = 0; i < 4; ++i)
+        digest |= std::uint64_t{static_cast<std::uint16_t>(values[i])} << 16 * i;
+    return digest;
+}
+
+void put_digest(std::int16_t* values, std::uint64_t digest) {
+    for (int i = 0; i < 4; ++i)
+        values[i] = static_cast<std::int16_t>(static_cast<std::uint16_t>(digest >> 16 * i));
+}
+
+// The first of the values of the kernel's logits constant; -1 where it has none.
+int logits_slot(KernelId kernel) {
+    int slot = 0;
+    for (const ConstantInfo& constant : info(kernel).constants) {
+        if (constant.kind == ConstantKind::digest) return slot;
+        slot += width(constant);
+    }
+    return -1;
 }
 
 // A piece of a text that may come from anywhere, fit for a sentence: on one line, printable, short.
@@ -93,7 +126,21 @@ int parse_name(const ConstantInfo& constant, std::string_view value, std::string
                              allowed_names(constant)));
 }
 
-// Writes the constant's one or two values.
+std::uint64_t parse_digest(const ConstantInfo& constant, std::string_view value,
+                           std::string_view text) {
+    std::uint64_t digest = 0;
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), digest, 16);
+    const bool digits = std::ranges::none_of(value, [](char c) { return c >= 'A' && c <= 'F'; });
+    if (value.size() != 16 || !digits || error != std::errc() ||
+        end != value.data() + value.size()) {
+        reject(text,
+               fmt::format("{}={} must be 16 hexadecimal digits", constant.name, shown(value)));
+    }
+    return digest;
+}
+
+// Writes all of the constant's values.
 void parse_value(const ConstantInfo& constant, std::string_view value, std::string_view text,
                  std::int16_t* values) {
     switch (constant.kind) {
@@ -112,6 +159,9 @@ void parse_value(const ConstantInfo& constant, std::string_view value, std::stri
         case ConstantKind::tile:
             parse_tile(constant, value, text, values);
             return;
+        case ConstantKind::digest:
+            put_digest(values, parse_digest(constant, value, text));
+            return;
     }
 }
 
@@ -121,6 +171,8 @@ std::string value_text(const ConstantInfo& constant, const std::int16_t* values)
             return std::string(constant.names[static_cast<std::size_t>(values[0])]);
         case ConstantKind::tile:
             return fmt::format("{}x{}", values[0], values[1]);
+        case ConstantKind::digest:
+            return fmt::format("{:016x}", digest_in(values));
         default:
             return fmt::format("{}", values[0]);
     }
@@ -145,7 +197,7 @@ void parse_constants(const KernelInfo& kernel, std::string_view list, std::strin
                            item[constant.name.size()] == '=';
         if (named) {
             parse_value(constant, item.substr(constant.name.size() + 1), text, &spec.values[slot]);
-            if (constant.omitted_when_zero && spec.values[slot] == 0) {
+            if (constant.omitted_when_zero && is_zero(constant, &spec.values[slot])) {
                 reject(text, fmt::format("leave {} out where it is off", item));
             }
             list.remove_prefix(item.size() == list.size() ? item.size() : item.size() + 1);
@@ -212,7 +264,7 @@ std::string text_of(const Spec& spec) {
     for (const ConstantInfo& constant : kernel.constants) {
         const std::int16_t* values = &spec.values[slot];
         slot += static_cast<std::size_t>(width(constant));
-        if (constant.omitted_when_zero && values[0] == 0) continue;
+        if (constant.omitted_when_zero && is_zero(constant, values)) continue;
         if (!list.empty()) list += ',';
         list += fmt::format("{}={}", constant.name, value_text(constant, values));
     }
@@ -233,7 +285,17 @@ int value_of(const Spec& spec, std::string_view constant) noexcept {
     return 0;
 }
 
-std::string translation_unit(const Spec& spec) {
+std::uint64_t logits_digest(const Spec& spec) noexcept {
+    const int slot = logits_slot(spec.kernel);
+    return slot < 0 ? 0 : digest_in(&spec.values[static_cast<std::size_t>(slot)]);
+}
+
+void set_logits_digest(Spec& spec, std::uint64_t digest) noexcept {
+    const int slot = logits_slot(spec.kernel);
+    if (slot >= 0) put_digest(&spec.values[static_cast<std::size_t>(slot)], digest);
+}
+
+std::string translation_unit(const Spec& spec, std::string_view source) {
     const KernelInfo& kernel = info(spec.kernel);
     std::string text =
         fmt::format("#include \"{}\"\n\nnamespace jitney {{\nstruct Constants {{\n", kernel.source);
@@ -245,6 +307,9 @@ std::string translation_unit(const Spec& spec) {
         if (constant.kind == ConstantKind::tile) {
             add(constant.name, "_m", spec.values[slot++]);
             add(constant.name, "_n", spec.values[slot++]);
+        } else if (constant.kind == ConstantKind::digest) {
+            slot += 4;
+            text += source;
         } else {
             add(constant.name, "", spec.values[slot++]);
         }

@@ -14,18 +14,18 @@ namespace jitney::policy {
 
 // Plain data without padding, so that it can be compared, hashed and passed as bytes.
 struct Spec {
-    static constexpr std::size_t max_values = 14;
+    static constexpr std::size_t max_values = 18;
 
     std::uint16_t arch_number = 0;
     char arch_suffix = 0;
     KernelId kernel = KernelId::attn_decode_scalar;
-    // In the order of the registry; a tile takes two.
+    // In the order of the registry; a tile takes two, a digest four.
     std::array<std::int16_t, max_values> values{};
 
     Arch arch() const noexcept { return {arch_number, arch_suffix}; }
     friend bool operator==(const Spec&, const Spec&) = default;
 };
-static_assert(sizeof(Spec) == 32);
+static_assert(sizeof(Spec) == 40);
 
 // Throws Error (invalid_argument) that says what is wrong with the text, and what would be right.
 Spec parse_spec(std::string_view text);
@@ -36,8 +36,13 @@ std::string text_of(const Spec& spec);
 // The value of a constant of the spec's kernel, by name ("tile_m" and "tile_n" for a tile).
 int value_of(const Spec& spec, std::string_view constant) noexcept;
 
-// What the compiler is given: the constants as a struct, after the kernel's source.
-std::string translation_unit(const Spec& spec);
+// The digest of the caller's logits function; 0 where the spec has none, or its kernel takes none.
+std::uint64_t logits_digest(const Spec& spec) noexcept;
+void set_logits_digest(Spec& spec, std::uint64_t digest) noexcept;
+
+// What the compiler is given: the constants as a struct, after the kernel's source. A logits
+// function's `source`, a member of that struct, stands behind them.
+std::string translation_unit(const Spec& spec, std::string_view source = {});
 // The name expression of the kernel within it.
 std::string function_name(const Spec& spec);
 

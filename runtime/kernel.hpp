@@ -13,7 +13,7 @@ namespace jitney::runtime {
 
 // Names a kernel in memory. Opaque here: the caller packs its specialization into it.
 struct KernelKey {
-    std::array<std::uint64_t, 4> words{};
+    std::array<std::uint64_t, 5> words{};
     friend bool operator==(const KernelKey&, const KernelKey&) = default;
 };
 

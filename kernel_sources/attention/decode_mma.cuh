@@ -142,7 +142,7 @@ struct DecodeMma {
         Fragments q[kDimSteps];
         load_q(q);
         RowLimits limits[2];
-        RowLogits logits[2];
+        RowLogits<C> logits[2];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int row = block.first_row + half * 8 + lane / 4;
@@ -164,7 +164,7 @@ struct DecodeMma {
                                                      });
             const int key = tile_key(i);
             if constexpr (kEditsLogits<C>) {
-                edit_logits<C>(params, scores[0], logits, key + 2 * (lane % 4));
+                edit_logits<C>(params, block.request, scores[0], logits, key + 2 * (lane % 4));
             }
             if (needs_mask<C>(tile.every, key, C::tile_n)) {
                 mask_scores<C>(scores[0], limits, key + 2 * (lane % 4));

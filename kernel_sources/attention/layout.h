@@ -18,6 +18,11 @@ constexpr int mma_row_bytes(int head_dim) {
     return mma_dim(head_dim) * 2 + 16;
 }
 
+// Of a row, in shared memory: what its logits are edited by.
+constexpr int row_logits_bytes(bool edits, bool caller_edits) {
+    return caller_edits ? 12 : (edits ? 8 : 0);
+}
+
 // attn_prefill_mma: the warps that share the rows of a warp tile. One has them alone where its
 // accumulators fit into the registers; above head_dim 128 two divide keys and head dimension.
 constexpr int prefill_mma_sides(int head_dim, int tile_n) {
@@ -25,8 +30,8 @@ constexpr int prefill_mma_sides(int head_dim, int tile_n) {
 }
 
 // A tile of Q, one of K and one of V, and behind them, where the specialization has them: the page
-// numbers of two tiles of keys, 8 bytes a row for what edits its logits, and what two sides tell
-// each other, the weights of the rows (each row 16 bytes further than its keys take, against bank
+// numbers of two tiles of keys, of each row what edits its logits, and what two sides tell each
+// other, the weights of the rows (each row 16 bytes further than its keys take, against bank
 // conflicts) and a number of each side and row.
 constexpr int prefill_mma_weight_row_bytes(int tile_n) {
     return tile_n * 2 + 16;
@@ -41,11 +46,11 @@ struct PrefillMmaLayout {
 };
 
 constexpr PrefillMmaLayout prefill_mma_layout(int head_dim, int tile_m, int tile_n, bool paged,
-                                              bool edits_logits) {
+                                              int logits_bytes) {
     const bool shares = prefill_mma_sides(head_dim, tile_n) == 2;
     const int pages = (tile_m + 2 * tile_n) * mma_row_bytes(head_dim);
     const int logits = pages + (paged ? 2 * tile_n * 4 : 0);
-    const int weights = logits + (edits_logits ? tile_m * 8 : 0);
+    const int weights = logits + tile_m * logits_bytes;
     const int numbers = weights + (shares ? tile_m * prefill_mma_weight_row_bytes(tile_n) : 0);
     return {pages, logits, weights, numbers, numbers + (shares ? 2 * tile_m * 4 : 0)};
 }

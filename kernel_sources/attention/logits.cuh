@@ -1,5 +1,5 @@
-// What happens to a score between the product and the softmax: soft cap and ALiBi. Each is compiled
-// in only where it is asked for.
+// What happens to a score between the product and the softmax: a logits function of the caller's,
+// soft cap and ALiBi, in this order. Each is compiled in only where it is asked for.
 #pragma once
 
 #include "attention/rows.cuh"
@@ -12,14 +12,68 @@ JITNEY_DEVICE float tanh_fast(float x) {
     return 1.0f - 2.0f * reciprocal_fast(1.0f + exp2_fast(2.0f * kLog2E * x));
 }
 
+// What a caller's function is told beside the score.
+struct LogitPlace {
+    int batch;
+    int head;
+    int query;
+    int key;
+    int place;  // of the query among the keys
+    int q_len;
+    int kv_len;
+};
+
+// A parameter of such a function from its bits.
+template <class T>
+struct CallerValue;
+template <class T>
+struct CallerValue<T*> {
+    JITNEY_DEVICE static T* of(unsigned long long bits) { return reinterpret_cast<T*>(bits); }
+};
+template <>
+struct CallerValue<float> {
+    JITNEY_DEVICE static float of(unsigned long long bits) {
+        return __uint_as_float(static_cast<unsigned>(bits));
+    }
+};
+template <>
+struct CallerValue<int> {
+    JITNEY_DEVICE static int of(unsigned long long bits) { return static_cast<int>(bits); }
+};
+template <>
+struct CallerValue<long long> {
+    JITNEY_DEVICE static long long of(unsigned long long bits) {
+        return static_cast<long long>(bits);
+    }
+};
+
+// Whether the constants bring a function of the caller's along.
 template <class C>
-constexpr bool kEditsLogits = C::softcap != 0 || C::alibi != 0;
+constexpr bool kCallerEdits = requires {
+    &C::edit_by_caller;
+};
+
+template <class C>
+constexpr bool kEditsLogits = C::softcap != 0 || C::alibi != 0 || kCallerEdits<C>;
 
 // What a row's scores are edited by.
-struct RowLogits {
+struct OwnRowLogits {
     float slope;  // ALiBi, in the units of an edited score a key
     int place;    // of the query among the keys
 };
+struct CallerRowLogits : OwnRowLogits {
+    int head;
+};
+template <bool caller>
+struct RowLogitsType {
+    using Type = OwnRowLogits;
+};
+template <>
+struct RowLogitsType<true> {
+    using Type = CallerRowLogits;
+};
+template <class C>
+using RowLogits = typename RowLogitsType<kCallerEdits<C>>::Type;
 
 // Scores after editing are in other units than before: what they have to be multiplied by to be
 // logits in units of log2. A capped score is tanh(), to be multiplied by the cap.
@@ -29,23 +83,36 @@ JITNEY_DEVICE float logit_scale_log2(const AttentionParams& params) {
 }
 
 template <class C>
-JITNEY_DEVICE RowLogits row_logits(const AttentionParams& params, const Request& request,
-                                   int kv_head, int row) {
-    RowLogits logits = {0.0f, 0};
-    if constexpr (C::alibi != 0) {
+JITNEY_DEVICE RowLogits<C> row_logits(const AttentionParams& params, const Request& request,
+                                      int kv_head, int row) {
+    RowLogits<C> logits = {};
+    if constexpr (C::alibi != 0 || kCallerEdits<C>) {
         const PackedRow packed = packed_row(params, request, kv_head, row);
-        if (packed.valid) {
-            logits.slope = params.alibi_slopes[packed.head] * kLog2E / logit_scale_log2<C>(params);
+        if constexpr (C::alibi != 0) {
+            if (packed.valid) {
+                logits.slope =
+                    params.alibi_slopes[packed.head] * kLog2E / logit_scale_log2<C>(params);
+            }
         }
+        if constexpr (kCallerEdits<C>) logits.head = packed.head;
         logits.place = packed.position + request.query_offset();
     }
     return logits;
 }
 
-// ALiBi (Press et al. 2022, arXiv:2108.12409): logit - slope * |place - key|.
+// ALiBi (Press et al. 2022, arXiv:2108.12409): logit - slope * |place - key|. The caller's function
+// is asked for keys and queries of the request alone; what others score is dropped later.
 template <class C>
-JITNEY_DEVICE float edit_logit(const AttentionParams& params, const RowLogits& row, float score,
-                               int key) {
+JITNEY_DEVICE float edit_logit(const AttentionParams& params, const Request& request,
+                               const RowLogits<C>& row, float score, int key) {
+    if constexpr (kCallerEdits<C>) {
+        const LogitPlace at = {request.batch, row.head,  row.place - request.query_offset(),
+                               key,           row.place, request.q_len,
+                               request.kv_len};
+        if (at.key < at.kv_len && at.query < at.q_len) {
+            score = C::edit_by_caller(score * params.caller_scale, at, params.caller_values);
+        }
+    }
     if constexpr (C::softcap != 0) score = tanh_fast(score * params.softcap_scale);
     if constexpr (C::alibi != 0) {
         const int distance = row.place - key;
@@ -56,14 +123,15 @@ JITNEY_DEVICE float edit_logit(const AttentionParams& params, const RowLogits& r
 
 // Edits the scores of one 16-row block of an mma. `key` is the lane's first key in the tile.
 template <class C, int key_blocks>
-JITNEY_DEVICE void edit_logits(const AttentionParams& params, float (&scores)[key_blocks][4],
-                               const RowLogits (&rows)[2], int key) {
+JITNEY_DEVICE void edit_logits(const AttentionParams& params, const Request& request,
+                               float (&scores)[key_blocks][4], const RowLogits<C> (&rows)[2],
+                               int key) {
 #pragma unroll
     for (int block = 0; block < key_blocks; ++block) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            scores[block][i] =
-                edit_logit<C>(params, rows[i / 2], scores[block][i], key + block * 8 + i % 2);
+            scores[block][i] = edit_logit<C>(params, request, rows[i / 2], scores[block][i],
+                                             key + block * 8 + i % 2);
         }
     }
 }

@@ -92,6 +92,11 @@ struct AttentionParams {
     float* partial_out;  // [tile, split, row, head_dim], not normalised
     void* partial_statistics;  // [tile, split, row]: maximum in units of log2, and sum
     unsigned int* arrived;     // [tile], zero before the first launch and again after each
+
+    // A logits function of the caller's: what its scores are multiplied by first, and the bits of
+    // its parameters. The other scales are then those of scores in natural units.
+    float caller_scale;
+    unsigned long long caller_values[4];
 };
 
 }  // namespace jitney

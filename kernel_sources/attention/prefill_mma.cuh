@@ -130,15 +130,16 @@ struct PrefillMma {
 
     // Behind the tiles lies what not every specialization needs.
     static constexpr PrefillMmaLayout kLayout =
-        prefill_mma_layout(C::head_dim, C::tile_m, C::tile_n, C::kv == kPagedKv, kEditsLogits<C>);
+        prefill_mma_layout(C::head_dim, C::tile_m, C::tile_n, C::kv == kPagedKv,
+                           row_logits_bytes(kEditsLogits<C>, kCallerEdits<C>));
     // The pages of the keys of two tiles in turn,
     JITNEY_DEVICE static int* pages(int key) {
         return reinterpret_cast<int*>(shared_memory() + kLayout.pages) +
                key / C::tile_n % 2 * C::tile_n;
     }
     // what the logits of each row are edited by,
-    JITNEY_DEVICE static RowLogits* logits(int row) {
-        return reinterpret_cast<RowLogits*>(shared_memory() + kLayout.logits) + row;
+    JITNEY_DEVICE static RowLogits<C>* logits(int row) {
+        return reinterpret_cast<RowLogits<C>*>(shared_memory() + kLayout.logits) + row;
     }
     // a row's weights, and a number of each side.
     static constexpr int kWeightRowBytes = prefill_mma_weight_row_bytes(C::tile_n);
@@ -354,7 +355,7 @@ struct PrefillMma {
             if constexpr (kEditsLogits<C>) {
 #pragma unroll
                 for (int block = 0; block < kRowBlocks; ++block) {
-                    edit_logits<C>(params, scores[block],
+                    edit_logits<C>(params, request, scores[block],
                                    {*logits(lane_row(block, 0)), *logits(lane_row(block, 1))},
                                    lane_key);
                 }

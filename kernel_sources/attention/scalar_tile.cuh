@@ -126,7 +126,7 @@ struct ScalarTile {
     // Attention of this warp's rows over the keys of a range.
     JITNEY_DEVICE void run(const KeyRange& range, Result (&results)[kRows]) const {
         RowLimits limits[kRows];
-        RowLogits logits[kRows];
+        RowLogits<C> logits[kRows];
         const float scale_log2 = logit_scale_log2<C>(params);
         float maxima[kRows];
 #pragma unroll
@@ -152,7 +152,8 @@ struct ScalarTile {
                 const bool counts =
                     lane < C::tile_n && my_key < range.end && keeps<C>(limits[row], my_key);
                 const float score =
-                    counts ? edit_logit<C>(params, logits[row], scores[row], my_key) * scale_log2
+                    counts ? edit_logit<C>(params, request, logits[row], scores[row], my_key) *
+                                 scale_log2
                            : -infinity();
                 const float maximum = fmaxf(maxima[row], warp_max(score));
                 const float shift = maximum == -infinity() ? 0.0f : maximum;

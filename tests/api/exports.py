@@ -20,6 +20,8 @@ EXPECTED = [
     "jitney::attention(",
     "jitney::rotary_emb(",
     "jitney::merge_states(",
+    "jitney::LogitsFunction::LogitsFunction(",
+    "jitney::LogitsFunction::from_source(",
     "jitney::append_kv(",
     "jitney::ops::attn_prefill(",
     "jitney::ops::attn_decode(",

@@ -15,6 +15,7 @@ void without_gpu_tests(void);
 void prewarm_tests(const char* directory);
 void compile_tests(const char* directory);
 void rotary_tests(void);
+void logits_tests(void);
 void merge_states_tests(void);
 void scope_tests(void);
 void serving_tests(void);

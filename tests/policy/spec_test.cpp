@@ -47,6 +47,12 @@ Spec random_spec(const KernelInfo& kernel, Random& random) {
             case ConstantKind::flag:
                 add(random.chance(0.5) ? 1 : 0);
                 break;
+            case ConstantKind::digest: {
+                const bool some = random.chance(0.5);
+                for (int i = 0; i < 4; ++i)
+                    add(some ? static_cast<int>(random.integer(-32768, 32767)) : 0);
+                break;
+            }
             case ConstantKind::name: {
                 std::size_t i = 0;
                 do {
@@ -72,7 +78,9 @@ TEST_CASE("the registry is well formed") {
         std::size_t slots = 0;
         for (const ConstantInfo& constant : kernel.constants) {
             CHECK(constants.insert(constant.name).second);
-            slots += constant.kind == ConstantKind::tile ? 2 : 1;
+            slots += constant.kind == ConstantKind::tile     ? 2
+                     : constant.kind == ConstantKind::digest ? 4
+                                                             : 1;
             if (constant.kind == ConstantKind::integer || constant.kind == ConstantKind::tile) {
                 CHECK(constant.range.holds(constant.range.minimum));
                 CHECK(constant.range.holds(constant.range.maximum));
@@ -112,6 +120,8 @@ TEST_CASE("the texts are these") {
           "attn_decode_mma<head_dim=64,format=bf16,tile=16x32,stages=6,kv=dense,causal=0>@sm_80",
           "attn_prefill_scalar<head_dim=59,format=fp32,tile=32x32,kv=dense,causal=0,mask=1>@sm_75",
           "attn_decode_scalar<head_dim=512,format=fp16,tile=4x16,kv=dense,causal=1>@sm_100f",
+          "attn_decode_mma<head_dim=64,format=bf16,tile=16x32,stages=6,kv=dense,causal=0,"
+          "logits=00c0ffee12345678>@sm_80",
           "rotary_emb<format=fp32,style=half_split,pairs=4>@sm_89"}) {
         CHECK(text_of(parse_spec(text)) == text);
     }
@@ -159,6 +169,31 @@ struct Constants {
     CHECK(function_name(spec) == "jitney::attn_prefill_mma<jitney::Constants>");
 }
 
+TEST_CASE("a logits function stands behind the constants") {
+    Spec spec = parse_spec(
+        "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0,"
+        "logits=fedcba9876543210>@sm_80");
+    CHECK(logits_digest(spec) == 0xfedcba9876543210u);
+    const std::string with = translation_unit(spec, "    // the function\n");
+    CHECK(with.find("append = 0;\n    // the function\n};") != std::string::npos);
+    CHECK(with.find("logits") == std::string::npos);
+    set_logits_digest(spec, 0);
+    CHECK(logits_digest(spec) == 0);
+    CHECK(text_of(spec) ==
+          "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0>@sm_80");
+    Spec rotary = parse_spec("rotary_emb<format=fp32,style=half_split,pairs=4>@sm_89");
+    const Spec before = rotary;
+    set_logits_digest(rotary, 5);
+    CHECK(rotary == before);
+    for (const char* digest : {"0000000000000000", "fedcba987654321", "FEDCBA9876543210",
+                               "fedcba98765432100", "fedcba987654321g", ""}) {
+        CAPTURE(digest);
+        CHECK_THROWS(parse_spec(std::string("attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,"
+                                            "kv=dense,causal=0,logits=") +
+                                digest + ">@sm_80"));
+    }
+}
+
 // Only the arch is no part of the source: it is an option of the compiler.
 TEST_CASE("different constants give different sources") {
     Random random = Random::fresh();
@@ -167,6 +202,7 @@ TEST_CASE("different constants give different sources") {
         const KernelInfo& kernel = random.pick(kernels());
         const Spec a = random_spec(kernel, random);
         Spec b = random_spec(kernel, random);
+        set_logits_digest(b, logits_digest(a));  // of a source that the caller gives
         CHECK((translation_unit(a) == translation_unit(b)) == (a.values == b.values));
     }
 }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "jitney/error.hpp"
+#include "jitney/logits.hpp"
 #include "jitney/tensor.hpp"
 #include "jitney/workspace.hpp"
 
@@ -97,6 +98,11 @@ struct AttentionArgs {
 
     // The caller's memory for what kernels need beside the tensors, instead of the library's.
     Workspace workspace = {};
+
+    // CUDA C++ that edits the scores, and the values of its parameters: logits.hpp says more. For
+    // tensors on a GPU.
+    LogitsFunction logits = {};
+    LogitsValues logits_values = {};
 };
 
 // Runs attention: picks decode or prefill, the variant and the backend, and falls back (backend.hpp

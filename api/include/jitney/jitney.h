@@ -59,6 +59,21 @@ const char* jitney_last_compile_log(void);
    backend, or "" where nothing had to be computed or the call failed. */
 const char* jitney_last_run(void);
 
+/* A logits function: CUDA C++ that attention's kernels apply to each score. jitney/logits.hpp says
+   what the text may be; `parameters` are `count` declarations such as "const float* slopes", at
+   most 4. *function is NULL where the call fails; it stays valid as long as the process lives, and
+   equal texts give the same one. */
+typedef struct jitney_logits_function jitney_logits_function;
+jitney_status jitney_logits_function_of(const char* text, const char* const* parameters,
+                                        size_t count, const jitney_logits_function** function);
+/* The value of a parameter, in the member of its declaration. */
+typedef union jitney_logits_value {
+    const void* pointer;
+    float fp32;
+    int32_t int32;
+    int64_t int64;
+} jitney_logits_value;
+
 /* Attention. The fields are those of jitney::AttentionArgs, and jitney/attention.hpp says more of
    each; one that is NULL or 0 is left out. A later version appends fields: `size` says which of
    them the caller knows. Index tensors are int32. */
@@ -119,6 +134,9 @@ typedef struct jitney_attention_args {
        and 0: the library's own. */
     void* workspace;
     size_t workspace_bytes;
+
+    const jitney_logits_function* logits; /* edits the scores; on a GPU alone */
+    jitney_logits_value logits_values[4];
 } jitney_attention_args;
 
 /* Runs attention: picks decode or prefill, the variant and the backend. Asynchronous on `stream`

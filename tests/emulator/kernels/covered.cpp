@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "jitney/error.hpp"
+#include "tests/support/logits_functions.hpp"
 
 namespace jitney::emulator {
 namespace {
@@ -30,6 +31,12 @@ class Fields {
         const auto field = fields_.find(name);
         if (field == fields_.end()) fail(name + "=");
         return field->second;
+    }
+
+    // Empty where it is missing.
+    std::string optional_text(const std::string& name) const {
+        const auto field = fields_.find(name);
+        return field == fields_.end() ? std::string() : field->second;
     }
 
     // Whether it is among the words of `options=`, which may be missing.
@@ -93,6 +100,10 @@ Covered parse_covered(std::string_view line) {
     problem.alibi = fields.option("alibi");
     problem.sinks = fields.option("sinks");
     problem.append = fields.option("append");
+    attention.logits = fields.optional_text("logits");
+    if (!attention.logits.empty()) {
+        problem.logits = tests::logits_function(attention.logits).digest();
+    }
     problem.batch = problem.q_heads = problem.kv_heads = 1;
     problem.q_len = fields.number("rows");
     problem.kv_len = 1000;

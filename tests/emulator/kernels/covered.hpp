@@ -14,12 +14,13 @@ struct AttentionLine {
     policy::KernelId kernel;
     policy::AttentionProblem problem;  // batch, heads and lengths are those of an example
     policy::DeviceFacts facts;
+    std::string logits;  // a function of tests/support/logits_functions.hpp; empty: none
 
     // Requests of one length in dense tensors, without options.
     bool is_plain() const {
         const policy::AttentionProblem& p = problem;
         return !p.packed && !p.paged && !p.window && !p.softcap && !p.alibi && !p.sinks &&
-               !p.append;
+               !p.append && logits.empty();
     }
 };
 

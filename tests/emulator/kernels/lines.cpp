@@ -9,7 +9,17 @@ std::vector<Covered> covered_lines(policy::KernelId kernel) {
     std::vector<Covered> lines;
     for (const std::string& line : compiled_lines()) {
         const Covered covered = parse_covered(line);
-        if (covered.spec.kernel == kernel) lines.push_back(covered);
+        const bool logits = covered.attention && !covered.attention->logits.empty();
+        if (covered.spec.kernel == kernel && !logits) lines.push_back(covered);
+    }
+    return lines;
+}
+
+std::vector<Covered> logits_lines() {
+    std::vector<Covered> lines;
+    for (const std::string& line : compiled_lines()) {
+        const Covered covered = parse_covered(line);
+        if (covered.attention && !covered.attention->logits.empty()) lines.push_back(covered);
     }
     return lines;
 }

@@ -2,9 +2,11 @@
 // reference.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "jitney/attention.hpp"
 #include "tests/emulator/kernels/covered.hpp"
 #include "tests/support/serving_problem.hpp"
 
@@ -22,6 +24,8 @@ struct ServingCall {
     int sm_count = 0;
     bool batch_invariant = false;
     std::optional<std::int64_t> max_kv_len = {};
+    std::function<void(AttentionArgs&)> change = {};  // of the call, before it is made
+    bool compare = true;                              // with the reference
 };
 
 struct ServingRun {

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "api/logits_access.hpp"
 #include "kernel_sources/embedded.hpp"
 #include "policy/spec.hpp"
 #include "tests/emulator/kernels/covered.hpp"
@@ -57,8 +58,11 @@ std::string unit(const std::string& name, const std::string& line, const policy:
         "    emulator::kernel<&{}>(\"{}\", emulator::first_bound({})));\n"
         "}}  // namespace\n"
         "}}  // namespace jitney\n",
-        10 * spec.arch_number, name, policy::translation_unit(spec), line, policy::text_of(spec),
-        policy::function_name(spec), kernel.name, launch_bounds(kernel));
+        10 * spec.arch_number, name,
+        policy::translation_unit(spec,
+                                 logits_source(policy::logits_digest(spec), policy::text_of(spec))),
+        line, policy::text_of(spec), policy::function_name(spec), kernel.name,
+        launch_bounds(kernel));
 }
 
 // A file that holds this already keeps its time.

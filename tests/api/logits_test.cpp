@@ -1,0 +1,263 @@
+// Logits functions of a caller's: what texts are refused, what reaches the kernels, and what a call
+// with one costs.
+#include "jitney/logits.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "jitney/attention.hpp"
+#include "jitney/backend.hpp"
+#include "jitney/explain.hpp"
+#include "jitney/prewarm.hpp"
+#include "kernel_sources/attention/params.h"
+#include "tests/api/bad_call.hpp"
+#include "tests/api/fake_gpu.hpp"
+#include "tests/runtime/allocation_count.hpp"
+#include "tests/support/logits_functions.hpp"
+#include "tests/support/problems.hpp"
+
+namespace jitney::tests {
+namespace {
+
+AttentionArgs args_of(AttentionProblem& problem) {
+    AttentionArgs args;
+    args.q = on_gpu(problem.q);
+    args.k = on_gpu(problem.k);
+    args.v = on_gpu(problem.v);
+    args.out = on_gpu(problem.out);
+    args.scale = 0.5f;
+    return args;
+}
+
+AttentionShape small_shape() {
+    AttentionShape shape;
+    shape.kv_len = 40;
+    shape.q_heads = 4;
+    shape.kv_heads = 2;
+    shape.head_dim = 64;
+    return shape;
+}
+
+// The last launch of an attention kernel.
+struct Launched {
+    std::string image;
+    AttentionParams params;
+};
+Launched launched;
+
+void record(const char* image, void** parameters) {
+    launched.image = image;
+    std::memcpy(&launched.params, parameters[0], sizeof launched.params);
+}
+
+template <class Make>
+std::string refusal(const Make& make) {
+    try {
+        make();
+        return "accepted";
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::invalid_argument);
+        check_sentence(error.what());
+        return error.what();
+    }
+}
+
+std::string fmt_digest(std::uint64_t digest) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(digest));
+    return text;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("equal texts are one logits function, others are others") {
+    const LogitsFunction none;
+    CHECK_FALSE(none);
+    CHECK(none.digest() == 0);
+    const LogitsFunction a("score * 2.0f");
+    const LogitsFunction b(std::string("score") + " * 2.0f");
+    const LogitsFunction c("score * 3.0f");
+    const LogitsFunction d("score * 2.0f", {"float unused"});
+    const LogitsFunction e("score * 2.0f", {"int unused"});
+    CHECK(a);
+    CHECK(a == b);
+    CHECK(a.digest() == b.digest());
+    CHECK(a.digest() != 0);
+    CHECK(a != c);
+    CHECK(a.digest() != c.digest());
+    CHECK(a.digest() != d.digest());
+    CHECK(d.digest() != e.digest());
+    // The digest is part of cache entries: it may not change.
+    CHECK(LogitsFunction("score").digest() == 0x47b4bc82c5089c83u);
+}
+
+TEST_CASE("a file declares its parameters at the top") {
+    const LogitsFunction from_file = LogitsFunction::from_source(
+        "param const float* slopes\n\n  param float cap\nscore - slopes[head] * cap\n");
+    CHECK(from_file);
+    CHECK(from_file !=
+          LogitsFunction("score - slopes[head] * cap\n", {"const float* slopes", "float cap"}));
+    CHECK(LogitsFunction::from_source("score + 1.0f") == LogitsFunction("score + 1.0f"));
+    CHECK(contains(refusal([] { LogitsFunction::from_source("param float x\n\n"); }), "empty"));
+    CHECK(contains(refusal([] { LogitsFunction::from_source("param double x\nscore"); }),
+                   "double x"));
+}
+
+TEST_CASE("texts that can't be logits functions are refused") {
+    const auto text = [](std::string_view given) {
+        return refusal([given] { (void)LogitsFunction(given); });
+    };
+    CHECK(contains(text(""), "empty"));
+    CHECK(contains(text(" \n\t "), "empty"));
+    CHECK(contains(text(std::string(9000, 'x')), "9000 characters, more than 8192"));
+    CHECK(contains(text(std::string_view("sco\0re", 6)), "0x0"));
+    CHECK(contains(text("score\n  #  include <cuda.h>"), "line 2"));
+    CHECK(contains(text("score = 2.0f;"), "return"));
+    CHECK(text("float returned = score; return returned;") == "accepted");
+    CHECK(text("score // ; is fine where something returns\n") != "accepted");
+    const auto parameters = [](std::initializer_list<std::string_view> declarations) {
+        return refusal([declarations] { (void)LogitsFunction("score", declarations); });
+    };
+    CHECK(parameters({"const float* a", "float b", "int c", "long long d"}) == "accepted");
+    CHECK(contains(parameters({"int a", "int b", "int c", "int d", "int e"}), "5 parameters"));
+    CHECK(contains(parameters({"int a", "float a"}), "'a'"));
+    CHECK(contains(parameters({"int score"}), "'score'"));
+    CHECK(contains(parameters({"int kv_len"}), "'kv_len'"));
+    CHECK(contains(parameters({"float"}), "'float'"));
+    CHECK(contains(parameters({"double x"}), "double x"));
+    CHECK(contains(parameters({""}), "no parameter"));
+    CHECK(contains(parameters({"float 2x"}), "no parameter"));
+    CHECK(contains(parameters({"float x = 3"}), "no parameter"));
+    CHECK(contains(parameters({"float x; int"}), "no parameter"));
+}
+
+TEST_CASE("values have to be those of the parameters") {
+    Random random(1);
+    AttentionProblem problem(small_shape(), random);
+    AttentionArgs good = args_of(problem);
+    good.logits = LogitsFunction("score * a - b[head]", {"float a", "const float* b"});
+    good.logits_values = {1.0f, static_cast<const void*>(problem.q.view().data)};
+    const auto explained = [](const AttentionArgs& args) { return explain(args, "sm_90a"); };
+    CHECK(explained(good).chosen.ends_with(fmt_digest(good.logits.digest()) + ">@sm_90a"));
+    using Bad = BadCall<AttentionArgs>;
+    const std::vector<Bad> bad = {
+        {"none given",
+         [](AttentionArgs& a) { a.logits_values = {}; },
+         {"logits_values[0]", "missing", "a float", "float a"}},
+        {"an int for a float",
+         [](AttentionArgs& a) { a.logits_values[0] = 1; },
+         {"logits_values[0]", "an int", "a float"}},
+        {"a float for a pointer",
+         [](AttentionArgs& a) { a.logits_values[1] = 1.0f; },
+         {"logits_values[1]", "a float", "a pointer", "const float* b"}},
+        {"one too many",
+         [](AttentionArgs& a) { a.logits_values[2] = 1.0f; },
+         {"logits_values[2]", "2 parameters"}},
+        {"values and no function",
+         [](AttentionArgs& a) { a.logits = {}; },
+         {"logits_values[0]", "0 parameters"}},
+    };
+    for (const Bad& each : bad)
+        check_refused(each, good, explained);
+}
+
+TEST_CASE("host tensors can't have a logits function") {
+    Random random(1);
+    AttentionProblem problem(small_shape(), random);
+    AttentionArgs args;
+    args.q = problem.q.view();
+    args.k = problem.k.view();
+    args.v = problem.v.view();
+    args.out = problem.out.view();
+    args.logits = LogitsFunction("score");
+    try {
+        attention(args);
+        FAIL("it ran");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::unsupported);
+        CHECK(contains(error.what(), "reference backend"));
+        check_sentence(error.what());
+    }
+    CHECK(last_run().empty());
+}
+
+TEST_CASE("prewarming needs the text of a logits function") {
+    const std::string text =
+        "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0,"
+        "logits=0123456789abcdef>@sm_80";
+    const std::vector<std::string> specs{text};
+    const std::string why = refusal([&specs] { prewarm(specs); });
+    CHECK(contains(why, "logits=0123456789abcdef"));
+    CHECK(contains(why, "LogitsFunction"));
+    CHECK(contains(why, "--logits"));
+}
+
+TEST_CASE("scenario: logits functions" * doctest::skip()) {
+    fake::Cuda& fake = fake_cuda();
+    fake.kernel = &record;
+    Random random(3);
+    AttentionProblem problem(small_shape(), random);
+    AttentionArgs args = args_of(problem);
+    attention(args);
+    const std::string without = last_run();
+    CHECK_FALSE(contains(launched.image, "edit_by_caller"));
+    CHECK(launched.params.scale_log2 == doctest::Approx(0.5 * 1.4426950408889634));
+
+    args.logits =
+        LogitsFunction("score - slopes[head] + bonus", {"const float* slopes", "int bonus"});
+    args.logits_values = {static_cast<const void*>(problem.q.view().data), 7};
+    args.softcap = 4.0f;
+    attention(args);
+    CHECK(last_run() != without);
+    CHECK(contains(last_run(), "logits=" + fmt_digest(args.logits.digest())));
+    CHECK(last_run() == explain(args).chosen);
+    CHECK(contains(launched.image, "score - slopes[head] + bonus"));
+    CHECK(contains(launched.image, "#line 1 \"logits\""));
+    CHECK(launched.params.caller_scale == 0.5f);
+    CHECK(launched.params.scale_log2 == doctest::Approx(1.4426950408889634));
+    CHECK(launched.params.softcap_scale == 0.25f);
+    CHECK(launched.params.caller_values[0] ==
+          reinterpret_cast<std::uintptr_t>(problem.q.view().data));
+    CHECK(launched.params.caller_values[1] == 7);
+    CHECK(fake.loads == 2);
+
+    // Other values of the same function: the same kernel. Another function of as many: another.
+    args.logits_values[1] = -1;
+    attention(args);
+    CHECK(launched.params.caller_values[1] == 0xffffffffu);
+    CHECK(fake.loads == 2);
+    AttentionArgs other = args;
+    other.logits =
+        LogitsFunction("score - slopes[head] * bonus", {"const float* slopes", "int bonus"});
+    attention(other);
+    CHECK(contains(launched.image, "score - slopes[head] * bonus"));
+    CHECK(fake.loads == 3);
+
+    // The call that went without still does.
+    AttentionArgs plain = args_of(problem);
+    attention(plain);
+    CHECK(last_run() == without);
+
+    fake.kernel = nullptr;
+    const int launches = fake.launches;
+    const long before = allocations_of_this_thread();
+    for (int i = 0; i < 100; ++i) {
+        args.logits_values[1] = i;
+        attention(args);
+        attention(other);
+    }
+    CHECK(allocations_of_this_thread() == before);
+    CHECK(fake.launches == launches + 200);
+    CHECK(fake.loads == 3);
+}
+
+TEST_CASE("a logits function reaches its kernel as it was meant") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: logits functions", fake_gpu(cache)));
+}
+
+}  // namespace jitney::tests

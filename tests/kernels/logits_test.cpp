@@ -1,0 +1,107 @@
+// Logits functions under the real NVRTC: they compile into every attention kernel without spills,
+// and what is wrong with one is told in its own lines.
+#include <doctest/doctest.h>
+
+#include "api/kernel_launch.hpp"
+#include "jitney/attention.hpp"
+#include "jitney/error.hpp"
+#include "policy/attention.hpp"
+#include "runtime/nvrtc.hpp"
+#include "tests/kernels/measure.hpp"
+#include "tests/support/logits_functions.hpp"
+
+namespace jitney::tests {
+namespace {
+
+using policy::Spec;
+
+bool can_compile() {
+    if (runtime::nvrtc_location()) return true;
+    MESSAGE("skipped: NVRTC is not on this machine");
+    return false;
+}
+
+Spec with_logits(const char* text, const LogitsFunction& function) {
+    Spec spec = policy::parse_spec(text);
+    policy::set_logits_digest(spec, function.digest());
+    return spec;
+}
+
+// What the policy takes for a server's prefill and decode with a function.
+std::vector<Spec> served(const LogitsFunction& function, int head_dim) {
+    policy::AttentionProblem shape;
+    shape.format = 2;  // bf16
+    shape.q_heads = 32;
+    shape.kv_heads = 8;
+    shape.head_dim = head_dim;
+    shape.causal = true;
+    shape.paged = true;
+    shape.logits = function.digest();
+    std::vector<Spec> specs;
+    for (const bool packed : {true, false}) {
+        shape.packed = packed;
+        for (const Spec& spec :
+             policy::attention_catalogue(shape, policy::typical_facts({90, 'a'})))
+            specs.push_back(spec);
+    }
+    return specs;
+}
+
+}  // namespace
+
+TEST_CASE("logits functions compile into the kernels") {
+    if (!can_compile()) return;
+    std::vector<Spec> specs;
+    for (const char* name : {"softcap", "alibi", "places"}) {
+        for (const int head_dim : {64, 128}) {
+            for (const Spec& spec : served(logits_function(name), head_dim))
+                specs.push_back(spec);
+        }
+    }
+    for (const char* text :
+         {"attn_prefill_scalar<head_dim=33,format=fp32,tile=32x32,queries=packed,kv=paged,causal=1,"
+          "softcap=1,alibi=1>@sm_75",
+          "attn_decode_scalar<head_dim=64,format=fp16,tile=4x32,kv=dense,causal=0,window=1>@sm_80",
+          "attn_decode_mma<head_dim=256,format=bf16,tile=16x16,stages=3,kv=paged,causal=1,"
+          "append=1>@sm_120"})
+        specs.push_back(with_logits(text, logits_function("places")));
+    for (const Measurement& m : measure(specs, 2)) {
+        CAPTURE(policy::text_of(m.spec));
+        CHECK_MESSAGE(m.compiled(), m.error);
+        const bool mma = m.spec.kernel == policy::KernelId::attn_prefill_mma ||
+                         m.spec.kernel == policy::KernelId::attn_decode_mma;
+        if (mma && policy::value_of(m.spec, "head_dim") <= 128) {
+            CHECK(m.report.spill_store_bytes == 0);
+        }
+    }
+}
+
+TEST_CASE("a logits function that does not compile is told in its own lines") {
+    if (!can_compile()) return;
+    const auto fails = [](const LogitsFunction& function) -> CompileError {
+        const Spec spec = with_logits(
+            "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0>@sm_80",
+            function);
+        try {
+            runtime::compile(source_of(spec));
+        } catch (const CompileError& error) {
+            return error;
+        }
+        FAIL("it compiled");
+        throw std::logic_error("not reached");
+    };
+    const CompileError unknown = fails(LogitsFunction("score\n  * factor"));
+    CHECK(std::string(unknown.what()).find("logits(2): error") != std::string::npos);
+    CHECK(unknown.log().find("identifier \"factor\" is undefined") != std::string::npos);
+    CHECK(unknown.specialization().find("logits=") != std::string::npos);
+    const CompileError later =
+        fails(LogitsFunction("// one\nfloat x = score;\nx *= nothing;\nreturn x;"));
+    CHECK(std::string(later.what()).find("logits(3): error") != std::string::npos);
+    const CompileError type = fails(LogitsFunction("score", {"const no_type* p"}));
+    CHECK(std::string(type.what()).find("logits parameters(1): error") != std::string::npos);
+    // Lines of a file count from its top.
+    const CompileError file = fails(LogitsFunction::from_source("param float a\n\nscore + b\n"));
+    CHECK(std::string(file.what()).find("logits(3): error") != std::string::npos);
+}
+
+}  // namespace jitney::tests
