@@ -44,7 +44,7 @@ Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     const bool newer = facts.arch.number >= 100;
     if (dim > 32 && dim <= 64) {
         // What is the same for every tile costs more beside a mask.
-        const bool plain = p.head_dim == 64 && !p.packed && !p.paged && !edits_logits(p);
+        const bool plain = p.head_dim == 64 && !p.packed && !p.paged && !(p.softcap || p.alibi);
         if (p.mask && plain && facts.arch.number == 90) return {128, 64};
         return {128, newer || p.paged ? 32 : 48};
     }
