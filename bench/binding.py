@@ -29,6 +29,15 @@ class DLTensor(ctypes.Structure):
 
 
 # Fields that a library does not know yet may stay in the struct as long as they are zero.
+class LogitsValue(ctypes.Union):
+    _fields_ = [
+        ("pointer", c_void_p),
+        ("fp32", c_float),
+        ("int32", c_int32),
+        ("int64", c_int64),
+    ]
+
+
 class AttentionArgs(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -63,6 +72,8 @@ class AttentionArgs(ctypes.Structure):
         ("reserved", c_int32),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("logits", c_void_p),
+        ("logits_values", LogitsValue * 4),
     ]
 
 
