@@ -100,7 +100,8 @@ void print_version(bool json) {
 int run_command(int argc, const char* const* argv) {
     Request request;
     bool version = false;
-    CLI::App root("Attention and rotary kernels for NVIDIA GPUs, compiled just in time.", "jitney");
+    CLI::App root("Attention, rotary and FP8 kernels for NVIDIA GPUs, compiled just in time.",
+                  "jitney");
     build(root, request, version);
     try {
         root.parse(argc, argv);
