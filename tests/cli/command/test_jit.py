@@ -28,14 +28,18 @@ class Jit(support.CommandTest):
     def test_the_kernel_that_explain_names_is_the_one_that_runs(self):
         for device, arch in (("0", "sm_90a"), ("1", "sm_80")):
             with self.subTest(device=device):
-                chosen = self.succeed(
+                explained = self.succeed(
                     "explain", "attention", "--q", "4,28,12,32", "--mask", "4,28", "--device", device,
                     "--json", **self.driver,
-                ).json["chosen"]
+                ).json
+                chosen = explained["chosen"]
                 self.assertTrue(chosen.endswith("@" + arch), chosen)
+                self.assertEqual(explained["before"], [f"attn_mask_bits<threads=256>@{arch}"])
                 arguments, environment = self.attention("--device", device, JITNEY_JIT="off")
                 self.fail_with(1, [chosen, "jitney prewarm"], *arguments, **environment)
                 self.succeed("prewarm", "--spec", chosen)
+                self.fail_with(1, [*explained["before"], "jitney prewarm"], *arguments, **environment)
+                self.succeed("prewarm", "--spec", *explained["before"])
                 result = self.succeed(*arguments, **environment).json
                 self.assertEqual((result["backend"], result["spec"]), ("jit", chosen))
 
@@ -43,7 +47,9 @@ class Jit(support.CommandTest):
         arguments, environment = self.attention()
         spec = self.succeed(*arguments, **environment).json["spec"]
         listed = self.succeed("cache", "list", "--json").json["entries"]
-        self.assertEqual([entry["spec"] for entry in listed], [spec])
+        self.assertEqual(
+            {entry["spec"] for entry in listed}, {spec, "attn_mask_bits<threads=256>@sm_90a"}
+        )
         self.assertEqual(read_safetensors(self.path("out"))["out"][1], [4, 28, 12, 32])
 
     def test_requests_and_pages(self):
