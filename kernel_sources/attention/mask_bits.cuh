@@ -75,16 +75,24 @@ struct MaskPacker {
         return word;
     }
 
-    // A byte a lane, for rows that begin anywhere; `bytes` and `count` are the warp's.
+    // A byte a lane, for rows that begin anywhere; `bytes` and `count`, at least 1, are the warp's.
     JITNEY_DEVICE unsigned word_of_bytes(const unsigned char* bytes, int count) const {
+        constexpr int loads = 16;  // on their way at a time
         unsigned word = 0;
-#pragma unroll 8
-        for (int i = 0; i < 32; ++i) {
-            const int key = i * kMaskGroupKeys + lane;
-            const unsigned kept = __ballot_sync(kAllLanes, key < count && bytes[key] != 0);
-            if (lane == i) word = kept;
+#pragma unroll 1
+        for (int first = 0; first < 32 && first * kMaskGroupKeys < count; first += loads) {
+            unsigned byte[loads];
+#pragma unroll
+            for (int i = 0; i < loads; ++i)
+                byte[i] = bytes[min((first + i) * kMaskGroupKeys + lane, count - 1)];
+#pragma unroll
+            for (int i = 0; i < loads; ++i) {
+                const unsigned group = __ballot_sync(kAllLanes, byte[i] != 0);
+                if (lane == first + i) word = group;
+            }
         }
-        return word;
+        const int valid = count - lane * kMaskGroupKeys;
+        return valid >= kMaskGroupKeys ? word : word & ((1u << max(valid, 0)) - 1);
     }
 
     // The word of a group and a row of the band.

@@ -65,7 +65,10 @@ FAULTS = [
           "if (!packed.valid) continue;", ""),
     # masks as bits
     Fault("attention/mask_bits.cuh", "bytes past the last key are read",
-          "key < count && bytes[key] != 0", "bytes[key] != 0"),
+          "bytes[min((first + i) * kMaskGroupKeys + lane, count - 1)]",
+          "bytes[(first + i) * kMaskGroupKeys + lane]"),
+    Fault("attention/mask_bits.cuh", "what is read in place of keys past the last counts",
+          "word & ((1u << max(valid, 0)) - 1)", "word"),
     Fault("attention/mask_bits.cuh", "a byte counts by some of its bits alone",
           "    any |= any >> 2;\n", ""),
     Fault("attention/mask_bits.cuh", "the high half of a word takes the place of the low one",
