@@ -56,8 +56,7 @@ struct Fp8Update {
     }
 
     JITNEY_DEVICE void run() const {
-        if (threadIdx.x == 0) note_scales();
-        __syncthreads();  // the scales were noted before they change
+        if (threadIdx.x == 0) note_scales();  // and changes them, later
         if (params.history == 0) return;
         for (const Fp8UpdateRow& row : params.rows) {
             if (row.state != nullptr) update(row);

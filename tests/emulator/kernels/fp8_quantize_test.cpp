@@ -42,7 +42,7 @@ class Launch {
         *counters_.as<AmaxCounters>() = {};
     }
 
-    // The pass over x that has these codes; twice, so that the counters are seen to be zero again.
+    // The pass over x that has these codes; twice, and the counters must be zero again.
     // False where the policy runs it as another specialization, and nothing has run then.
     bool run(const policy::Spec& spec, tests::Random& random) {
         const auto call = checks::check(args());
@@ -71,6 +71,8 @@ class Launch {
             Fp8QuantizeParams params = make_params(call, choice, numbers, counters_.data());
             launch_choice(spec, choice.geometry, &params, random);
         }
+        CHECK(counters_.as<AmaxCounters>()->largest == 0);
+        CHECK(counters_.as<AmaxCounters>()->arrived == 0);
         problem_.out = out_.download();
         problem_.out_transposed = transposed_.download();
         problem_.multiplier = multiplier_.download();
