@@ -12,10 +12,12 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
+#include "cli/file.hpp"
 #include "cli/manifest.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
+#include "jitney/logits.hpp"
 #include "policy/spec.hpp"
 
 namespace jitney::cli {
@@ -25,6 +27,7 @@ namespace {
 struct Options {
     std::vector<std::string> specs;
     std::vector<std::string> manifests;
+    std::vector<std::string> logits;
     ModelOptions model;
     bool list = false;
     int jobs = 0;
@@ -117,6 +120,10 @@ int prewarm_all(const Options& options, bool json) {
             "prewarm needs --model, --spec or --manifest; jitney explain gives the specialization "
             "of a problem");
     }
+    // Made, so that specializations that name them can be compiled.
+    constexpr std::uint64_t most = std::uint64_t{1} << 16;
+    for (const std::string& path : options.logits)
+        LogitsFunction::from_source(read_text(path, most, "a logits function"));
     const std::vector<std::string> specs = specializations(options);
     if (options.list) {
         print_list(specs, json);
@@ -159,6 +166,12 @@ void add_prewarm(CLI::App& root, Request& request) {
     command
         .add_option("--manifest", options->manifests,
                     "A file of specializations, one a line; '#' begins a comment")
+        ->type_name("FILE")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command
+        .add_option("--logits", options->logits,
+                    "A file with a logits function that a specialization names by its digest")
         ->type_name("FILE")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -52,6 +52,15 @@ class Prewarm(support.CommandTest):
         both = self.prewarm("--manifest", manifest, "--spec", ROTARY_90A)
         self.assertEqual((both["compiled"], both["cached"]), (0, 2))
 
+    def test_a_logits_function(self):
+        spec = ("attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0,"
+                "logits=47b4bc82c5089c83>@sm_80")  # of the text "score"
+        function = self.write("function", "score")
+        self.assertEqual(self.prewarm("--spec", spec, "--logits", function)["compiled"], 1)
+        self.assertEqual(self.prewarm("--spec", spec, "--logits", function)["cached"], 1)
+        self.fail_with(2, ["--logits"], "prewarm", "--spec", spec)
+        self.fail_with(2, ["empty"], "prewarm", "--spec", spec, "--logits", self.write("no", " "))
+
     def test_an_empty_manifest_is_nothing_to_do(self):
         summary = self.prewarm("--manifest", self.write("manifest", "# nothing yet\n"))
         self.assertEqual((summary["compiled"], summary["entries"]), (0, []))
