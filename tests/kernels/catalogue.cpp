@@ -56,6 +56,7 @@ std::vector<AttentionProblem> attention_shapes(Extent extent) {
         add(head_dim, kBf16, true, false);
     add(128, kFp32, true, false);
     add(59, kFp16, false, true);
+    add(128, kBf16, false, true);
     // A server's prefill and decode.
     for (const int head_dim : {64, 128}) {
         shapes.push_back(served_shape(head_dim, true));
