@@ -202,9 +202,9 @@ TEST_CASE("masks that drop most tiles") {
         const policy::AttentionProblem& fixed = covered.attention->problem;
         if (!fixed.mask || !covered.attention->is_plain()) continue;
         CAPTURE(policy::text_of(covered.spec));
-        const std::int64_t kv_len = 1500;
-        const auto key_of = [kv_len](std::int64_t i) { return i % kv_len; };
-        const auto row_of = [kv_len](std::int64_t i) { return i / kv_len; };
+        constexpr std::int64_t kv_len = 1500;
+        const auto key_of = [](std::int64_t i) { return i % kv_len; };
+        const auto row_of = [](std::int64_t i) { return i / kv_len; };
         AttentionCase test;
         test.shape = {1,
                       150,
