@@ -63,7 +63,7 @@ std::size_t workspace_bytes(const AttentionArgs& args) {
     const Decision decision = decide(Operation::attention, args.q.device);
     if (checks::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
     const policy::DeviceFacts facts = facts_of(runtime::device(args.q.device.index));
-    return own_workspace_bytes(choose(problem, facts, decision).workspace);
+    return own_workspace_bytes(bytes_of(choose(problem, facts, decision).workspace));
 }
 
 namespace ops {

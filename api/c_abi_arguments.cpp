@@ -204,9 +204,9 @@ MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& par
 }
 
 Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given) {
-    const auto known =
-        known_fields(given, "jitney_fp8_quantize_args",
-                     offsetof(jitney_fp8_quantize_args, reserved) + sizeof(given->reserved));
+    const auto known = known_fields(
+        given, "jitney_fp8_quantize_args",
+        offsetof(jitney_fp8_quantize_args, workspace_bytes) + sizeof(given->workspace_bytes));
     if (known.reserved != 0) {
         refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
     }
@@ -218,6 +218,7 @@ Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given) {
     args.scale = optional(known.scale, "scale");
     args.amax = optional(known.amax, "amax");
     args.dynamic = known.dynamic != 0;
+    args.workspace = {known.workspace, known.workspace_bytes};
     return args;
 }
 

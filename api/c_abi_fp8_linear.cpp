@@ -1,4 +1,4 @@
-// The linear layer on FP8 and its state, from C.
+// The linear layer on FP8 and its state, from C; and the sizes of the FP8 calls' workspaces.
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
 #include "api/c_abi_tensor.hpp"
@@ -9,11 +9,11 @@
 namespace jitney::c_abi {
 namespace {
 
-template <class Args>
-jitney_status workspace_of(const Args* args, size_t* bytes) noexcept {
+template <class Args, class Size>
+jitney_status workspace_of(const Args* args, size_t* bytes, const Size& size) noexcept {
     return guarded([&] {
         if (bytes == nullptr) checks::refuse("bytes is null: point it to where the size shall go");
-        *bytes = fp8_linear_workspace(arguments(args));
+        *bytes = size(arguments(args));
     });
 }
 
@@ -44,8 +44,12 @@ jitney_status jitney_fp8_linear(const jitney_fp8_linear_args* args, jitney_strea
     });
 }
 
+jitney_status jitney_fp8_quantize_workspace(const jitney_fp8_quantize_args* args, size_t* bytes) {
+    return workspace_of(args, bytes, [](const auto& call) { return workspace_bytes(call); });
+}
+
 jitney_status jitney_fp8_linear_workspace(const jitney_fp8_linear_args* args, size_t* bytes) {
-    return workspace_of(args, bytes);
+    return workspace_of(args, bytes, [](const auto& call) { return fp8_linear_workspace(call); });
 }
 
 jitney_status jitney_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
@@ -58,7 +62,7 @@ jitney_status jitney_fp8_linear_backward(const jitney_fp8_linear_backward_args* 
 
 jitney_status jitney_fp8_linear_backward_workspace(const jitney_fp8_linear_backward_args* args,
                                                    size_t* bytes) {
-    return workspace_of(args, bytes);
+    return workspace_of(args, bytes, [](const auto& call) { return fp8_linear_workspace(call); });
 }
 
 }  // extern "C"

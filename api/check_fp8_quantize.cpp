@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/check.hpp"
+#include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
 #include "kernel_sources/common/constants.h"
 
@@ -104,6 +105,7 @@ Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
     }
     check_wanted(args);
     check_numbers(x, args, data);
+    check_given(args.workspace);
 
     policy::Fp8QuantizeProblem& problem = call.problem;
     problem.format = static_cast<int>(args.x.dtype);

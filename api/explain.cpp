@@ -3,6 +3,7 @@
 #include "api/check.hpp"
 #include "api/decision.hpp"
 #include "api/explained_choice.hpp"
+#include "api/fp8_launches.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/own_workspace.hpp"
 #include "jitney/append_kv.hpp"
@@ -64,7 +65,7 @@ void add_choice(Explanation& explanation, const policy::AttentionProblem& proble
     for (const auto& helper : {choice.work_map, choice.mask_bits}) {
         if (helper) explanation.before.push_back(policy::text_of(helper->spec));
     }
-    explanation.workspace_bytes = own_workspace_bytes(choice.workspace);
+    explanation.workspace_bytes = own_workspace_bytes(bytes_of(choice.workspace));
 }
 
 Explanation explain(const AttentionArgs& args, std::string_view arch) {
@@ -108,12 +109,11 @@ Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch) {
     if (!candidate.accepted()) return explanation;
     const policy::Fp8QuantizeChoice choice = policy::choose_fp8_quantize(problem, facts);
     fill(explanation, choice.spec, choice.geometry);
-    explanation.workspace_bytes = choice.counter_bytes;
+    explanation.workspace_bytes = own_workspace_bytes(needed(args, problem));
     if (policy::takes_two_launches(problem)) {
         const policy::Fp8QuantizeChoice amax =
             policy::choose_fp8_quantize(policy::amax_of(problem), facts);
         explanation.before.push_back(policy::text_of(amax.spec));
-        explanation.workspace_bytes += amax.counter_bytes + (args.multiplier ? 0 : sizeof(float));
     }
     return explanation;
 }

@@ -5,33 +5,19 @@
 #include "api/check.hpp"
 #include "api/decision.hpp"
 #include "api/fp8_gemm_params.hpp"
+#include "api/fp8_launches.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
 #include "jitney/error.hpp"
 #include "reference/fp8_gemm.hpp"
-#include "runtime/workspace.hpp"
 
 namespace jitney {
 namespace {
 
 void run_kernel(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem, Stream stream) {
-    const runtime::DeviceInfo& device = enter_device(args.a.device);
-    const policy::DeviceFacts facts = facts_of(device);
-    const policy::Candidate candidate = policy::rank_fp8_gemm(problem, facts);
-    if (!candidate.accepted()) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("fp8_gemm can't run on {}: {}; use another GPU, or host tensors",
-                                device.name, policy::reason_text(candidate)));
-    }
-    const policy::Fp8GemmChoice choice = policy::choose_fp8_gemm(problem, facts);
-    const runtime::Kernel& kernel = load_kernel(choice.spec, device, stream);
-    // Held until the kernel is in the stream.
-    const runtime::Workspace workspace = runtime::take_workspace(
-        stream, choice.workspace.partial_bytes, choice.workspace.counter_bytes);
-    Fp8GemmParams params =
-        make_params(args, problem, choice, workspace.data(), workspace.counters());
-    launch_kernel(kernel, choice.geometry, &params, stream);
-    note_ran(choice.spec);
+    const Fp8GemmLaunch launch(problem, args.a.device, stream);
+    const HeldScratch held({}, launch.needs(), stream);
+    launch.run(args, held.place(), stream);
 }
 
 void run_reference(const Fp8GemmArgs& args) {
@@ -50,6 +36,30 @@ void run_reference(const Fp8GemmArgs& args) {
 }
 
 }  // namespace
+
+Fp8GemmLaunch::Fp8GemmLaunch(const policy::Fp8GemmProblem& problem, const Device& where,
+                             Stream stream)
+    : problem_(problem) {
+    const runtime::DeviceInfo& device = enter_device(where);
+    if (checks::has_no_rows(problem)) return;
+    const policy::DeviceFacts facts = facts_of(device);
+    const policy::Candidate candidate = policy::rank_fp8_gemm(problem, facts);
+    if (!candidate.accepted()) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("fp8_gemm can't run on {}: {}; use another GPU, or host tensors",
+                                device.name, policy::reason_text(candidate)));
+    }
+    choice_ = policy::choose_fp8_gemm(problem, facts);
+    kernel_ = &load_kernel(choice_.spec, device, stream);
+}
+
+void Fp8GemmLaunch::run(const Fp8GemmArgs& args, const Scratch& scratch, Stream stream) const {
+    if (kernel_ == nullptr) return;
+    void* const partials = choice_.workspace.partial_bytes != 0 ? scratch.data : nullptr;
+    Fp8GemmParams params = make_params(args, problem_, choice_, partials, scratch.counters);
+    launch_kernel(*kernel_, choice_.geometry, &params, stream);
+    note_ran(choice_.spec);
+}
 
 void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
     note_nothing_ran();

@@ -2,18 +2,14 @@
 
 #include <bit>
 #include <cmath>
-#include <vector>
 
 #include "api/check_fp8_linear.hpp"
-#include "api/fp8_linear_steps.hpp"
+#include "api/fp8_linear_pass.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
-#include "jitney/fp8_gemm.hpp"
-#include "jitney/fp8_quantize.hpp"
 #include "kernel_sources/fp8/scale.h"
 #include "kernel_sources/fp8/state.h"
 #include "runtime/driver.hpp"
-#include "runtime/workspace.hpp"
 
 namespace jitney {
 namespace {
@@ -35,37 +31,9 @@ float largest_of(DType format) {
     return format == DType::fp8_e4m3 ? kE4m3Largest : kE5m2Largest;
 }
 
-// Memory for codes while the call puts its work into the stream: the caller's, the runtime's, or
-// the host's.
-class Scratch {
-  public:
-    Scratch(void* given, std::size_t bytes, const Device& device, Stream stream) : at_(given) {
-        if (given != nullptr || bytes == 0) return;
-        if (device.type == DeviceType::cpu) {
-            host_.resize(bytes);
-            at_ = host_.data();
-        } else {
-            enter_device(device);
-            workspace_ = runtime::take_workspace(stream, bytes);
-            at_ = workspace_.data();
-        }
-    }
-
-    // The next piece of it.
-    void give(Tensor& codes) {
-        codes.data = at_;
-        at_ = static_cast<std::byte*>(at_) + codes.shape[0] * codes.strides[0];
-    }
-
-  private:
-    std::vector<std::byte> host_;
-    runtime::Workspace workspace_;
-    void* at_;
-};
-
-// Casts a tensor as its row of the state says, and notes its amax there.
-void quantize(const Tensor& x, const Tensor* codes, const Tensor& state, Row row,
-              const Fp8Recipe& recipe, Stream stream) {
+// A tensor's cast as its row of the state says. Its amax is noted there.
+Fp8QuantizeArgs cast_of(const Tensor& x, const Tensor* codes, const Tensor& state, Row row,
+                        const Fp8Recipe& recipe) {
     Fp8QuantizeArgs args;
     args.x = x;
     args.amax = state_number(state, row, kFp8StateAmax);
@@ -75,7 +43,7 @@ void quantize(const Tensor& x, const Tensor* codes, const Tensor& state, Row row
         args.dynamic = recipe.scaling == Fp8Scaling::dynamic;
         if (args.dynamic) args.scale = state_number(state, row, kFp8StateScale);
     }
-    fp8_quantize(args, stream);
+    return args;
 }
 
 Fp8UpdateParams update_of(const Fp8Recipe& recipe) {
@@ -86,27 +54,22 @@ Fp8UpdateParams update_of(const Fp8Recipe& recipe) {
     return params;
 }
 
-void run_forward(const Fp8LinearArgs& args, checks::Fp8LinearCall& call, Stream stream) {
-    Scratch scratch(args.workspace, call.workspace_bytes, args.x.device, stream);
-    if (!args.saved) {
-        scratch.give(call.x_codes);
-        scratch.give(call.weight_codes);
-    }
-    quantize(call.x, &call.x_codes, args.state, kX, args.recipe, stream);
-    quantize(call.weight, &call.weight_codes, args.state, kWeight, args.recipe, stream);
+Fp8LinearPass forward_pass(const Fp8LinearArgs& args, const checks::Fp8LinearCall& call) {
+    Fp8LinearPass pass;
+    pass.casts = {cast_of(call.x, &call.x_codes, args.state, kX, args.recipe),
+                  cast_of(call.weight, &call.weight_codes, args.state, kWeight, args.recipe)};
 
     float* const x_row = state_row(args.state, kX);
     float* const weight_row = state_row(args.state, kWeight);
     float* const scales = args.saved ? static_cast<float*>(args.saved->scales.data) : nullptr;
     const float largest = largest_of(checks::forward_format(args.recipe));
-    Fp8UpdateParams update = update_of(args.recipe);
+    Fp8UpdateParams& update = pass.update.emplace(update_of(args.recipe));
     update.rows[0] = {x_row, largest, scales};
     update.rows[1] = {weight_row, largest, scales != nullptr ? scales + 1 : nullptr};
     update.products[0] = {x_row + kFp8StateDequant, x_row + kFp8StateScale,
                           weight_row + kFp8StateScale};
-    fp8_update(update, args.x.device, stream);
 
-    Fp8GemmArgs product;
+    Fp8GemmArgs& product = pass.products[0].emplace();
     product.a = call.x_codes;
     product.b = call.weight_codes;
     product.trans_b = true;
@@ -114,12 +77,12 @@ void run_forward(const Fp8LinearArgs& args, checks::Fp8LinearCall& call, Stream 
     product.dequant_scale = state_number(args.state, kX, kFp8StateDequant);
     product.bias = args.bias;
     product.fast_accum = args.fast_accum;
-    fp8_gemm(product, stream);
+    return pass;
 }
 
 // The products of a backward pass. Each is corrected by a number of its own.
-void multiply(const Fp8LinearBackwardArgs& args, const checks::Fp8LinearBackwardCall& call,
-              Stream stream) {
+void add_products(Fp8LinearPass& pass, const Fp8LinearBackwardArgs& args,
+                  const checks::Fp8LinearBackwardCall& call) {
     Fp8GemmArgs product;
     product.a = call.grad_codes;
     product.fast_accum = args.fast_accum;
@@ -127,37 +90,36 @@ void multiply(const Fp8LinearBackwardArgs& args, const checks::Fp8LinearBackward
         product.b = call.weight_codes;
         product.out = *call.grad_x;
         product.dequant_scale = state_number(args.state, kWeight, kFp8StateDequant);
-        fp8_gemm(product, stream);
+        pass.products[0] = product;
     }
     if (call.grad_weight) {
         product.trans_a = true;
         product.b = call.x_codes;
         product.out = *call.grad_weight;
         product.dequant_scale = state_number(args.state, kGradY, kFp8StateDequant);
-        fp8_gemm(product, stream);
+        pass.products[1] = product;
     }
 }
 
-void run_backward(const Fp8LinearBackwardArgs& args, checks::Fp8LinearBackwardCall& call,
-                  Stream stream) {
-    Scratch scratch(args.workspace, call.workspace_bytes, args.grad_y.device, stream);
-    if (call.workspace_bytes != 0) scratch.give(call.grad_codes);
+Fp8LinearPass backward_pass(const Fp8LinearBackwardArgs& args,
+                            const checks::Fp8LinearBackwardCall& call) {
+    Fp8LinearPass pass;
     // Without rows nothing is known of grad_y, and its gradients are zeros.
     if (call.grad_y.shape[0] != 0) {
         const bool codes = args.grad_x || args.grad_weight;
-        quantize(call.grad_y, codes ? &call.grad_codes : nullptr, args.state, kGradY, args.recipe,
-                 stream);
+        pass.casts[0] = cast_of(call.grad_y, codes ? &call.grad_codes : nullptr, args.state, kGradY,
+                                args.recipe);
         float* const row = state_row(args.state, kGradY);
         const auto* const scales = static_cast<const float*>(args.saved.scales.data);
-        Fp8UpdateParams update = update_of(args.recipe);
+        Fp8UpdateParams& update = pass.update.emplace(update_of(args.recipe));
         update.rows[0] = {row, largest_of(checks::backward_format(args.recipe)), nullptr};
         update.products[0] = {state_row(args.state, kWeight) + kFp8StateDequant,
                               row + kFp8StateScale, scales + 1};
         update.products[1] = {row + kFp8StateDequant, row + kFp8StateScale, scales};
-        fp8_update(update, args.grad_y.device, stream);
     }
-    multiply(args, call, stream);
-    if (args.grad_bias) column_sums(call.grad_y, *args.grad_bias, stream);
+    add_products(pass, args, call);
+    if (args.grad_bias) pass.sums = {call.grad_y, *args.grad_bias};
+    return pass;
 }
 
 void set_pairs_on_gpu(const Tensor& state, Stream stream) {
@@ -205,13 +167,17 @@ void fp8_linear(const Fp8LinearArgs& args, Stream stream) {
     note_nothing_ran();
     checks::Fp8LinearCall call = checks::check(args);
     if (call.y.shape[0] == 0 || call.y.shape[1] == 0) return;
-    run_forward(args, call, stream);
+    Fp8OwnCodes own;
+    if (!args.saved) own = {{&call.x_codes, &call.weight_codes}, args.workspace};
+    run_pass([&] { return forward_pass(args, call); }, own, args.x.device, stream);
 }
 
 void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream) {
     note_nothing_ran();
     checks::Fp8LinearBackwardCall call = checks::check(args);
-    run_backward(args, call, stream);
+    Fp8OwnCodes own;
+    if (call.workspace_bytes != 0) own = {{&call.grad_codes, nullptr}, args.workspace};
+    run_pass([&] { return backward_pass(args, call); }, own, args.grad_y.device, stream);
 }
 
 }  // namespace jitney

@@ -6,13 +6,14 @@
 
 #include "api/check.hpp"
 #include "api/decision.hpp"
+#include "api/fp8_launches.hpp"
 #include "api/fp8_quantize_params.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
 #include "jitney/error.hpp"
+#include "kernel_sources/common/amax.h"
 #include "reference/fp8_quantize.hpp"
 #include "runtime/driver.hpp"
-#include "runtime/workspace.hpp"
 
 namespace jitney {
 namespace {
@@ -21,46 +22,12 @@ float* number(const std::optional<Tensor>& tensor) {
     return tensor ? static_cast<float*>(tensor->data) : nullptr;
 }
 
-void launch(const checks::Fp8QuantizeCall& call, const policy::Fp8QuantizeChoice& choice,
-            const Fp8Numbers& numbers, void* counters, const runtime::DeviceInfo& device,
+void launch(const runtime::Kernel& kernel, const checks::Fp8QuantizeCall& call,
+            const policy::Fp8QuantizeChoice& choice, const Fp8Numbers& numbers, void* counters,
             Stream stream) {
-    const runtime::Kernel& kernel = load_kernel(choice.spec, device, stream);
     Fp8QuantizeParams params = make_params(call, choice, numbers, counters);
     launch_kernel(kernel, choice.geometry, &params, stream);
     note_ran(choice.spec);
-}
-
-void run_kernels(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call,
-                 const runtime::DeviceInfo& device, Stream stream) {
-    const policy::DeviceFacts facts = facts_of(device);
-    const policy::Fp8QuantizeProblem& problem = call.problem;
-    const policy::Candidate candidate = policy::rank_fp8_quantize(problem, facts);
-    if (!candidate.accepted()) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("fp8_quantize can't run on {}: {}; use another GPU, or host "
-                                "tensors",
-                                device.name, policy::reason_text(candidate)));
-    }
-    const policy::Fp8QuantizeChoice codes = policy::choose_fp8_quantize(problem, facts);
-    Fp8Numbers numbers{number(args.multiplier), nullptr, number(args.scale), number(args.amax)};
-    if (!policy::takes_two_launches(problem)) {
-        const runtime::Workspace workspace =
-            runtime::take_workspace(stream, 0, codes.counter_bytes);
-        launch(call, codes, numbers, workspace.counters(), device, stream);
-        return;
-    }
-    const policy::Fp8QuantizeChoice amax =
-        policy::choose_fp8_quantize(policy::amax_of(problem), facts);
-    // Both are at hand before either is launched.
-    load_kernel(codes.spec, device, stream);
-    const runtime::Workspace workspace =
-        runtime::take_workspace(stream, args.multiplier ? 0 : sizeof(float), amax.counter_bytes);
-    float* const multiplier =
-        args.multiplier ? number(args.multiplier) : static_cast<float*>(workspace.data());
-    numbers.multiplier = nullptr;
-    numbers.new_multiplier = multiplier;
-    launch(call, amax, numbers, workspace.counters(), device, stream);
-    launch(call, codes, {.multiplier = multiplier}, nullptr, device, stream);
 }
 
 void set(const std::optional<Tensor>& tensor, float value, Stream stream) {
@@ -70,14 +37,18 @@ void set(const std::optional<Tensor>& tensor, float value, Stream stream) {
                    "writing a number to the GPU");
 }
 
-void run_on_gpu(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call, Stream stream) {
-    const runtime::DeviceInfo& device = enter_device(args.x.device);
-    if (!checks::has_no_rows(call.problem)) return run_kernels(args, call, device, stream);
-    // Nothing to read; what is asked of it is defined all the same. Where the multiplier is given,
-    // its inverse is the kernel's to write.
+// Nothing to read; what is asked of it is defined all the same. Where the multiplier is given, its
+// inverse is the kernel's to write.
+void set_numbers_of_nothing(const Fp8QuantizeArgs& args, Stream stream) {
     set(args.amax, 0.0f, stream);
     if (args.dynamic) set(args.multiplier, 1.0f, stream);
     if (args.dynamic) set(args.scale, 1.0f, stream);
+}
+
+void run_on_gpu(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call, Stream stream) {
+    const Fp8QuantizeLaunches launches(args, call.problem, stream);
+    const HeldScratch held(args.workspace, launches.needs(), stream);
+    launches.run(args, call, held.place(), stream);
 }
 
 void run_reference(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call) {
@@ -94,6 +65,55 @@ void run_reference(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& c
 }
 
 }  // namespace
+
+Fp8QuantizeLaunches::Fp8QuantizeLaunches(const Fp8QuantizeArgs& args,
+                                         const policy::Fp8QuantizeProblem& problem, Stream stream)
+    : needs_(needed(args, problem)) {
+    const runtime::DeviceInfo& device = enter_device(args.x.device);
+    if (checks::has_no_rows(problem)) return;
+    const policy::DeviceFacts facts = facts_of(device);
+    const policy::Candidate candidate = policy::rank_fp8_quantize(problem, facts);
+    if (!candidate.accepted()) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("fp8_quantize can't run on {}: {}; use another GPU, or host "
+                                "tensors",
+                                device.name, policy::reason_text(candidate)));
+    }
+    codes_ = policy::choose_fp8_quantize(problem, facts);
+    codes_kernel_ = &load_kernel(codes_.spec, device, stream);
+    if (!policy::takes_two_launches(problem)) return;
+    amax_ = policy::choose_fp8_quantize(policy::amax_of(problem), facts);
+    amax_kernel_ = &load_kernel(amax_.spec, device, stream);
+}
+
+void Fp8QuantizeLaunches::run(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call,
+                              const Scratch& scratch, Stream stream) const {
+    if (codes_kernel_ == nullptr) return set_numbers_of_nothing(args, stream);
+    Fp8Numbers numbers{number(args.multiplier), nullptr, number(args.scale), number(args.amax)};
+    if (amax_kernel_ == nullptr) {
+        void* const counters = call.problem.amax ? scratch.counters : nullptr;
+        return launch(*codes_kernel_, call, codes_, numbers, counters, stream);
+    }
+    float* const multiplier =
+        args.multiplier ? number(args.multiplier) : static_cast<float*>(scratch.data);
+    numbers.multiplier = nullptr;
+    numbers.new_multiplier = multiplier;
+    launch(*amax_kernel_, call, amax_, numbers, scratch.counters, stream);
+    launch(*codes_kernel_, call, codes_, {.multiplier = multiplier}, nullptr, stream);
+}
+
+ScratchBytes needed(const Fp8QuantizeArgs& args,
+                    const policy::Fp8QuantizeProblem& problem) noexcept {
+    if (checks::has_no_rows(problem)) return {};
+    const bool own_multiplier = policy::takes_two_launches(problem) && !args.multiplier;
+    return {problem.amax ? sizeof(AmaxCounters) : 0, own_multiplier ? sizeof(float) : 0};
+}
+
+std::size_t workspace_bytes(const Fp8QuantizeArgs& args) {
+    const checks::Fp8QuantizeCall call = checks::check(args, checks::Data::absent);
+    if (args.x.device.type == DeviceType::cpu) return 0;
+    return own_workspace_bytes(needed(args, call.problem));
+}
 
 void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream) {
     note_nothing_ran();

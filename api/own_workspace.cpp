@@ -6,7 +6,6 @@
 
 #include "api/kernel_launch.hpp"
 #include "api/refuse.hpp"
-#include "runtime/workspace.hpp"
 
 namespace jitney {
 namespace {
@@ -21,8 +20,8 @@ std::size_t round_up(std::size_t bytes) noexcept {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::size_t more_counter_bytes(const policy::AttentionWorkspace& needed) noexcept {
-    return needed.arrived_bytes > kCounterBytes ? round_up(needed.arrived_bytes) : 0;
+std::size_t more_counter_bytes(const ScratchBytes& needed) noexcept {
+    return needed.counters > kCounterBytes ? round_up(needed.counters) : 0;
 }
 
 void check_begin(const Workspace& workspace) {
@@ -32,21 +31,7 @@ void check_begin(const Workspace& workspace) {
                    address, kAlignment);
 }
 
-}  // namespace
-
-std::size_t own_workspace_bytes(const policy::AttentionWorkspace& needed) noexcept {
-    if (needed.total() == 0) return 0;
-    return kCounterBytes + more_counter_bytes(needed) + round_up(needed.scratch_bytes());
-}
-
-void check_given(const Workspace& workspace) {
-    if (workspace.data != nullptr || workspace.bytes == 0) return;
-    checks::refuse("the workspace is null, and has {} bytes: point it to them, or leave it out",
-                   workspace.bytes);
-}
-
-Scratch place_in(const Workspace& workspace, const policy::AttentionWorkspace& needed,
-                 Stream stream) {
+Scratch place_in(const Workspace& workspace, const ScratchBytes& needed, Stream stream) {
     const std::size_t bytes = own_workspace_bytes(needed);
     check_given(workspace);
     if (bytes == 0) return {};
@@ -61,8 +46,30 @@ Scratch place_in(const Workspace& workspace, const policy::AttentionWorkspace& n
     const std::size_t more = more_counter_bytes(needed);
     if (more == 0) return {begin + kCounterBytes, begin};
     std::byte* const counters = begin + kCounterBytes;
-    runtime::clear_memory(stream, counters, needed.arrived_bytes);
+    runtime::clear_memory(stream, counters, needed.counters);
     return {counters + more, counters};
+}
+
+}  // namespace
+
+std::size_t own_workspace_bytes(const ScratchBytes& needed) noexcept {
+    if (needed.counters + needed.data == 0) return 0;
+    return kCounterBytes + more_counter_bytes(needed) + round_up(needed.data);
+}
+
+void check_given(const Workspace& workspace) {
+    if (workspace.data != nullptr || workspace.bytes == 0) return;
+    checks::refuse("the workspace is null, and has {} bytes: point it to them, or leave it out",
+                   workspace.bytes);
+}
+
+HeldScratch::HeldScratch(const Workspace& given, const ScratchBytes& needed, Stream stream) {
+    if (given.data != nullptr || given.bytes != 0) {
+        place_ = place_in(given, needed, stream);
+    } else {
+        taken_ = runtime::take_workspace(stream, needed.data, needed.counters);
+        place_ = {taken_.data(), taken_.counters()};
+    }
 }
 
 void init_workspace(const Workspace& workspace, Device device, Stream stream) {

@@ -45,7 +45,7 @@ void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem
     plan.prepared = prepare(plan.args, problem, decision, nullptr);
     const policy::AttentionChoice& choice = plan.prepared->choice;
     add_choice(plan.explanation, problem, choice);
-    plan.workspace_bytes = own_workspace_bytes(choice.workspace);
+    plan.workspace_bytes = own_workspace_bytes(bytes_of(choice.workspace));
 }
 
 std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {

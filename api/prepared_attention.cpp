@@ -7,7 +7,6 @@
 #include "api/last_run.hpp"
 #include "api/own_workspace.hpp"
 #include "jitney/error.hpp"
-#include "runtime/workspace.hpp"
 
 namespace jitney {
 namespace {
@@ -89,15 +88,8 @@ std::unique_ptr<PreparedAttention> prepare(const AttentionArgs& args,
 void launch(const PreparedAttention& prepared, const AttentionArgs& args, Stream stream) {
     enter_device(args.q.device);
     const AttentionChoice& choice = prepared.choice;
-    Scratch scratch;
-    runtime::Workspace taken;  // held until the kernels are in the stream
-    if (args.workspace.data != nullptr || args.workspace.bytes != 0) {
-        scratch = place_in(args.workspace, choice.workspace, stream);
-    } else {
-        taken = runtime::take_workspace(stream, choice.workspace.scratch_bytes(),
-                                        choice.workspace.arrived_bytes);
-        scratch = {taken.data(), taken.counters()};
-    }
+    const HeldScratch held(args.workspace, bytes_of(choice.workspace), stream);
+    const Scratch& scratch = held.place();
     AttentionParams params = prepared.params;
     set_addresses(params, args, choice, scratch.data, scratch.counters);
     if (prepared.map_kernel != nullptr) {

@@ -103,6 +103,8 @@ class Fp8QuantizeArgs(ctypes.Structure):
         ("amax", POINTER(DLTensor)),
         ("dynamic", c_int32),
         ("reserved", c_int32),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
     ]
 
 
@@ -241,6 +243,7 @@ class Library:
             ("attention_plan_destroy", [c_void_p]),
             ("rotary_emb", [POINTER(RotaryArgs), c_void_p]),
             ("fp8_quantize", [POINTER(Fp8QuantizeArgs), c_void_p]),
+            ("fp8_quantize_workspace", [POINTER(Fp8QuantizeArgs), POINTER(c_size_t)]),
             ("fp8_gemm", [POINTER(Fp8GemmArgs), c_void_p]),
             ("push_kernel", [c_char_p]),
             ("push_backend", [c_int]),
@@ -291,9 +294,13 @@ class Library:
         return Plan(self, call)
 
     def workspace_bytes(self, call):
-        """What a call of attention needs beside its tensors, where it brings its own memory."""
+        """What a call needs beside its tensors, where it brings its own memory."""
         size = c_size_t()
-        self.check(self.dll.jitney_attention_workspace(call.reference, ctypes.byref(size)))
+        if isinstance(call.args, Fp8QuantizeArgs):
+            ask = self.dll.jitney_fp8_quantize_workspace
+        else:
+            ask = self.dll.jitney_attention_workspace
+        self.check(ask(call.reference, ctypes.byref(size)))
         return size.value
 
     def init_workspace(self, pointer, size, device=0, stream=None):

@@ -51,8 +51,8 @@ class Cell:
         return (ran, *check())
 
     def bring_workspace(self, calls):
-        """Gives calls of attention that come one after the other memory of their own to share, so
-        that a graph of them allocates nothing."""
+        """Gives calls that come one after the other memory of their own to share, so that a graph
+        of them allocates nothing."""
         with self.library.forced(self.kernel):
             size = max(self.library.workspace_bytes(call) for call in calls)
         if size == 0:
@@ -361,6 +361,8 @@ class Quantize(Cell):
             )
             for x, out, turned in sets
         ]
+        if amax is not None or dynamic:
+            self.bring_workspace(calls)
         x, out, turned = sets[0]
         checked = self.checked(
             calls[0],

@@ -252,6 +252,22 @@ TEST_CASE("scenario: launches of fp8_quantize" * doctest::skip()) {
     CHECK(last_run() == expected.chosen);
     CHECK(expected.before.size() == 1);
 
+    // In memory of the caller's, which is as large as it says.
+    alignas(256) static std::byte own[(64 << 10) + 256];
+    for (Fp8QuantizeProblem* problem : {&given, &dynamic}) {
+        const Fp8QuantizeProblem untouched = *problem;
+        Fp8QuantizeArgs args = args_of(*problem);
+        args.workspace = {own, workspace_bytes(args)};
+        CHECK(args.workspace.bytes >= (64 << 10));
+        REQUIRE(args.workspace.bytes <= sizeof own);
+        init_workspace(args.workspace);
+        fp8_quantize(args);
+        check_same(*problem, untouched);
+        args.workspace.bytes -= 1;
+        CHECK_THROWS_WITH_AS(fp8_quantize(args), doctest::Contains("workspace"), Error);
+    }
+    CHECK(fake.launches == 6);
+
     // Empty: the numbers are set by the driver, and nothing is launched.
     test.shape = {0, 16};
     test.scale = true;
@@ -259,7 +275,7 @@ TEST_CASE("scenario: launches of fp8_quantize" * doctest::skip()) {
     Fp8QuantizeProblem empty(test, random);
     fp8_quantize(args_of(empty));
     CHECK(last_run().empty());
-    CHECK(fake.launches == 3);
+    CHECK(fake.launches == 6);
     CHECK(empty.amax.get(0) == 0.0);
     CHECK(empty.multiplier.get(0) == 1.0);
     CHECK(empty.scale.get(0) == 1.0);

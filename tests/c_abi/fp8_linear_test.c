@@ -1,8 +1,9 @@
-/* The linear layer on FP8, over host tensors. */
+/* The linear layer on FP8: over host tensors, and what reaches a GPU's driver. */
 #include <math.h>
 #include <string.h>
 
 #include "tests/c_abi/check.h"
+#include "tests/c_abi/fake_driver.h"
 #include "tests/c_abi/suites.h"
 #include "tests/c_abi/tensors.h"
 
@@ -11,6 +12,7 @@ enum { kRows = 4, kIn = 8, kOut = 3, kHistory = 2, kColumns = 6 };
 void fp8_linear_tests(void) {
     static const DLDataType e4m3 = {JITNEY_DL_FLOAT8_E4M3FN, 8, 1};
     float x[kRows * kIn], weight[kOut * kIn], bias[kOut], y[kRows * kOut], state[3 * kColumns];
+    float before[3 * kColumns];
     float scales[2], grad_y[kRows * kOut], grad_weight[kOut * kIn], grad_bias[kOut];
     uint8_t x_codes[kRows * kIn], weight_codes[kOut * kIn];
     tensor tx, tweight, tbias, ty, tstate, tscales, tgrad_y, tgrad_weight, tgrad_bias;
@@ -91,4 +93,81 @@ void fp8_linear_tests(void) {
     CHECK_REFUSED(jitney_fp8_state_columns(NULL, &columns), JITNEY_INVALID_ARGUMENT, "recipe");
     backward.grad_weight = backward.grad_bias = NULL;
     CHECK_REFUSED(jitney_fp8_linear_backward(&backward, NULL), JITNEY_INVALID_ARGUMENT, "grad_x");
+
+    /* What only the cast of the weight refuses: the cast of x has not run before. */
+    args.recipe.formats = JITNEY_FP8_HYBRID;
+    tweight_codes.view.data = weight;
+    memcpy(before, state, sizeof state);
+    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "begins where");
+    CHECK(memcmp(before, state, sizeof state) == 0);
+}
+
+/* The fake driver computes nothing; its memory is the host's. */
+void fp8_linear_gpu_tests(void) {
+    static _Alignas(16) char x[kRows * kIn * 2], weight[kOut * kIn * 2], y[kRows * kOut * 2];
+    static float state[3 * kColumns];
+    float before[3 * kColumns];
+    tensor tx, tweight, ty, tstate;
+    make_tensor(&tx, x, bf16, SIZES(kRows, kIn));
+    make_tensor(&tweight, weight, bf16, SIZES(kOut, kIn));
+    make_tensor(&ty, y, bf16, SIZES(kRows, kOut));
+    make_tensor(&tstate, state, fp32, SIZES(3, kColumns));
+    tensor* const all[] = {&tx, &tweight, &ty, &tstate};
+    for (size_t i = 0; i < 4; ++i)
+        all[i]->view.device.device_type = kDLCUDA;
+    jitney_fp8_linear_args args = {.size = sizeof args};
+    args.x = &tx.view;
+    args.weight = &tweight.view;
+    args.y = &ty.view;
+    args.state = &tstate.view;
+    args.recipe.formats = JITNEY_FP8_E5M2;
+    args.recipe.history = kHistory;
+    CHECK_PASSED(jitney_fp8_state_reset(&tstate.view, NULL));
+    CHECK(state[0] == 1.0f);
+
+    /* The cast is loaded, and what comes after it is not. */
+    tensor tcodes, tamax;
+    static unsigned char codes[kRows * kIn];
+    float amax = 0.0f;
+    make_tensor(&tcodes, codes, (DLDataType){JITNEY_DL_FLOAT8_E5M2, 8, 1}, SIZES(kRows, kIn));
+    make_tensor(&tamax, &amax, fp32, SIZES(1));
+    tcodes.view.device.device_type = tamax.view.device.device_type = kDLCUDA;
+    jitney_fp8_quantize_args cast = {.size = sizeof cast};
+    cast.x = &tx.view;
+    cast.out = &tcodes.view;
+    cast.amax = &tamax.view;
+    CHECK_PASSED(jitney_fp8_quantize(&cast, NULL));
+
+    const int launches = fake_launches();
+    const int allocations = fake_allocations();
+    memcpy(before, state, sizeof state);
+    fake_capture(1);
+    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_CAPTURE, "fp8_update<");
+    CHECK(fake_launches() == launches);
+    CHECK(fake_allocations() == allocations);
+    CHECK(memcmp(before, state, sizeof state) == 0);
+    CHECK_TEXT(jitney_last_run(), "");
+    fake_capture(0);
+    CHECK_PASSED(jitney_fp8_linear(&args, NULL));
+    CHECK(fake_launches() == launches + 4);
+    fake_capture(1);
+    CHECK_PASSED(jitney_fp8_linear(&args, NULL));
+    CHECK(fake_launches() == launches + 8);
+    fake_capture(0);
+
+    /* A cast in memory of the caller's allocates nothing in a graph. */
+    static _Alignas(256) char memory[65536];
+    size_t bytes = 0;
+    CHECK_PASSED(jitney_fp8_quantize_workspace(&cast, &bytes));
+    CHECK(bytes == sizeof memory);
+    CHECK_PASSED(jitney_init_workspace(memory, bytes, 0, NULL));
+    cast.workspace = memory;
+    cast.workspace_bytes = bytes;
+    const int cast_allocations = fake_allocations();
+    fake_capture(1);
+    CHECK_PASSED(jitney_fp8_quantize(&cast, NULL));
+    fake_capture(0);
+    CHECK(fake_allocations() == cast_allocations);
+    cast.workspace_bytes = 100;
+    CHECK_REFUSED(jitney_fp8_quantize(&cast, NULL), JITNEY_INVALID_ARGUMENT, "100 bytes");
 }

@@ -47,6 +47,11 @@ void fp8_quantize_tests(void) {
     CHECK_PASSED(jitney_fp8_quantize(&args, NULL));
     CHECK(isnan(amax) && multiplier == 1.0f && (out[1] & 0x7f) > 0x7c);
 
+    size_t bytes = 1;
+    CHECK_PASSED(jitney_fp8_quantize_workspace(&args, &bytes));
+    CHECK(bytes == 0); /* of the host */
+    CHECK_REFUSED(jitney_fp8_quantize_workspace(&args, NULL), JITNEY_INVALID_ARGUMENT, "bytes");
+
     tturned.view.dtype = e4m3;
     CHECK_REFUSED(jitney_fp8_quantize(&args, NULL), JITNEY_INVALID_ARGUMENT, "out_transposed");
     args.out_transposed = NULL;

@@ -37,6 +37,7 @@ int main(int count, char** arguments) {
         plan_tests();
         gpu_tests();
         plan_gpu_tests();
+        fp8_linear_gpu_tests();
         prewarm_tests(directory);
         compile_tests(directory);
     } else {

@@ -10,6 +10,7 @@ void plan_tests(void);
 void plan_gpu_tests(void);
 void fp8_gemm_tests(void);
 void fp8_linear_tests(void);
+void fp8_linear_gpu_tests(void);
 void fp8_quantize_tests(void);
 void gpu_tests(void);
 void without_gpu_tests(void);

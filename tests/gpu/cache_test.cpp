@@ -8,6 +8,7 @@
 #include "jitney/error.hpp"
 #include "runtime/runtime.hpp"
 #include "tests/gpu/attention_case.hpp"
+#include "tests/gpu/child.hpp"
 
 namespace jitney::tests {
 namespace {
@@ -30,12 +31,8 @@ void run_rare() {
     check_against_reference(problem, device.out.download(), &lse);
 }
 
-// Runs one test case of this program in a new process, where compiling is forbidden.
 int run_without_jit(const std::string& cache, const std::string& test) {
-    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-    const std::string command = "JITNEY_JIT=off JITNEY_CACHE_DIR='" + cache + "' '" + program +
-                                "' --no-skip -tc='" + test + "' >&2";
-    return std::system(command.c_str());
+    return run_child(test, "JITNEY_JIT=off JITNEY_CACHE_DIR='" + cache + "'");
 }
 
 }  // namespace

@@ -3,9 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
 #include <vector>
 
 #include "jitney/backend.hpp"
+#include "jitney/error.hpp"
+#include "jitney/fp8_quantize.hpp"
+#include "tests/gpu/child.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/gpu/graph.hpp"
 #include "tests/support/compare.hpp"
@@ -169,6 +173,50 @@ TEST_CASE("fp8_linear: steps in a graph go on from the state that they find") {
     check_states(tensors.state.download(), problem.state);
     check_near(tensors.y.download(), problem.y, 2e-2);
     check_near(tensors.grad_weight.download(), problem.grad_weight, 1e-2);
+}
+
+TEST_CASE("child: a layer in a capture" * doctest::skip()) {
+    Random random = Random::fresh();
+    Fp8LinearProblem problem(Fp8LinearCase{});
+    problem.fill(random);
+    const OnGpu tensors(problem);
+    const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
+    const TestStream stream;
+    fp8_state_reset(tensors.state.view(), stream);
+    Fp8QuantizeArgs cast;  // the first kernel of the layer
+    cast.x = gpu(problem.x);
+    cast.out = gpu(problem.x_codes);
+    cast.amax = gpu(problem.scales);
+    cast.amax->shape[0] = 1;
+    fp8_quantize(cast, stream);
+    stream.synchronize();
+    const HostTensor before = tensors.state.download();
+    const auto check_refused = [&](const auto& call, const char* missing) {
+        const CapturedGraph graph(stream, [&] {
+            try {
+                call();
+                FAIL("it ran");
+            } catch (const Error& error) {
+                CHECK(error.code() == ErrorCode::capture);
+                CHECK(std::string(error.what()).find(missing) != std::string::npos);
+            }
+        });
+        const GraphInstance instance(graph);
+        instance.replay(stream);
+        stream.synchronize();
+        CHECK(differing(tensors.state.download(), before) == 0);
+        CHECK(tensors.y.download().surroundings_intact());
+    };
+    check_refused([&] { fp8_linear(problem.forward(gpu), stream); }, "fp8_update<");
+    check_refused([&] { fp8_linear_backward(problem.backward(gpu), stream); }, "fp8_quantize<");
+    fp8_linear(problem.forward(gpu), stream);  // loads what backward has in common with it
+    fp8_state_reset(tensors.state.view(), stream);
+    check_refused([&] { fp8_linear_backward(problem.backward(gpu), stream); }, "fp8_quantize<");
+}
+
+TEST_CASE("fp8_linear launches nothing in a capture while one of its kernels is not loaded") {
+    if (!has_graphs()) return;
+    CHECK(run_child("child: a layer in a capture") == 0);
 }
 
 TEST_CASE("fp8_linear under the sanitizer" * doctest::test_suite("sanitizer")) {

@@ -68,8 +68,8 @@ struct Fp8LinearArgs {
     std::optional<Fp8LinearSaved> saved;
     Fp8Recipe recipe;
     bool fast_accum = false;  // as of fp8_gemm
-    // fp8_linear_workspace(args) bytes on the device, aligned to 16; where it is null, the
-    // runtime's own memory is taken.
+    // For codes: fp8_linear_workspace(args) bytes on the device, aligned to 16; where it is null,
+    // the library's own memory is taken. Counters and partial sums are in the library's always.
     void* workspace = nullptr;
     std::size_t workspace_bytes = 0;
 };

@@ -11,6 +11,7 @@
 
 #include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
+#include "jitney/workspace.hpp"
 
 namespace jitney {
 
@@ -33,7 +34,13 @@ struct Fp8QuantizeArgs {
     // The multiplier is made of x itself: the format's largest number divided by amax, and finite;
     // 1 where amax is 0, infinite or NaN. Takes a second pass.
     bool dynamic = false;
+    // The caller's memory for the counters behind amax; else the library's own, which a captured
+    // call has to allocate in its graph.
+    Workspace workspace = {};
 };
+
+// How large a workspace of the caller's has to be for this call; 0 where it needs none.
+JITNEY_API std::size_t workspace_bytes(const Fp8QuantizeArgs& args);
 
 // Asynchronous on `stream` for GPU tensors, on the reference backend for host tensors. Throws Error
 // before anything is launched.

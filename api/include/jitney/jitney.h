@@ -235,9 +235,12 @@ typedef struct jitney_fp8_quantize_args {
     const DLTensor* amax;           /* receives the largest |x|; NaN where there is one */
     int32_t dynamic;                /* the multiplier is made of x's own amax */
     int32_t reserved;               /* 0 */
+    void* workspace;                /* see jitney_init_workspace; NULL: the library's own */
+    size_t workspace_bytes;
 } jitney_fp8_quantize_args;
 
 jitney_status jitney_fp8_quantize(const jitney_fp8_quantize_args* args, jitney_stream stream);
+jitney_status jitney_fp8_quantize_workspace(const jitney_fp8_quantize_args* args, size_t* bytes);
 
 /* Appending new keys and values to a cache. The fields are those of jitney::AppendKvArgs; what says
    where keys are is that of jitney_attention_args. */

@@ -1,0 +1,136 @@
+#include "api/fp8_linear_pass.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "api/decision.hpp"
+#include "api/fp8_launches.hpp"
+#include "reference/fp8_linear.hpp"
+
+namespace jitney {
+namespace {
+
+// Codes begin at multiples of 16 bytes, and so do their rows.
+std::size_t round_up(std::size_t bytes) {
+    return (bytes + 15) / 16 * 16;
+}
+
+std::size_t bytes_of(const Fp8OwnCodes& own) {
+    std::size_t bytes = 0;
+    for (const Tensor* codes : own.codes) {
+        if (codes != nullptr)
+            bytes += static_cast<std::size_t>(codes->shape[0] * codes->strides[0]);
+    }
+    return bytes;
+}
+
+void place(const Fp8OwnCodes& own, void* memory) {
+    auto* at = static_cast<std::byte*>(memory);
+    for (Tensor* codes : own.codes) {
+        if (codes == nullptr) continue;
+        codes->data = at;
+        at += codes->shape[0] * codes->strides[0];
+    }
+}
+
+using Casts = std::array<checks::Fp8QuantizeCall, 2>;
+
+// Of a pass with all addresses: what its casts come to. Its products are refused here, too.
+Casts check(const Fp8LinearPass& pass) {
+    Casts casts;
+    for (std::size_t i = 0; i < casts.size(); ++i) {
+        if (pass.casts[i]) casts[i] = checks::check(*pass.casts[i]);
+    }
+    for (const auto& product : pass.products) {
+        if (product) static_cast<void>(checks::check(*product));
+    }
+    return casts;
+}
+
+void run_on_host(const Fp8LinearPass& pass) {
+    static_cast<void>(check(pass));
+    for (const auto& cast : pass.casts) {
+        if (cast) fp8_quantize(*cast);
+    }
+    if (pass.update) reference::fp8_update(*pass.update);
+    for (const auto& product : pass.products) {
+        if (product) fp8_gemm(*product);
+    }
+    const auto& sums = pass.sums;
+    if (sums && sums->out.shape[0] != 0) reference::column_sums(sums->x, sums->out);
+}
+
+// The kernels of a pass.
+class Launches {
+  public:
+    Launches(const Fp8LinearPass& pass, const Device& device, Stream stream) {
+        constexpr auto absent = checks::Data::absent;
+        for (std::size_t i = 0; i < casts_.size(); ++i) {
+            if (!pass.casts[i]) continue;
+            const Fp8QuantizeArgs& cast = *pass.casts[i];
+            add(casts_[i].emplace(cast, checks::check(cast, absent).problem, stream).needs());
+        }
+        if (pass.update) update_.emplace(device, stream);
+        for (std::size_t i = 0; i < products_.size(); ++i) {
+            if (!pass.products[i]) continue;
+            const policy::Fp8GemmProblem problem = checks::check(*pass.products[i], absent);
+            add(products_[i].emplace(problem, device, stream).needs());
+        }
+        if (pass.sums) add(sums_.emplace(pass.sums->x, pass.sums->out, stream).needs());
+    }
+
+    // One after the other, they use the same memory.
+    const ScratchBytes& needs() const noexcept { return needs_; }
+
+    void run(const Fp8LinearPass& pass, const Casts& casts, const Scratch& scratch,
+             Stream stream) const {
+        for (std::size_t i = 0; i < casts_.size(); ++i) {
+            if (casts_[i]) casts_[i]->run(*pass.casts[i], casts[i], scratch, stream);
+        }
+        if (update_) update_->run(*pass.update, stream);
+        for (std::size_t i = 0; i < products_.size(); ++i) {
+            if (products_[i]) products_[i]->run(*pass.products[i], scratch, stream);
+        }
+        if (sums_) sums_->run(pass.sums->x, pass.sums->out, scratch, stream);
+    }
+
+  private:
+    void add(const ScratchBytes& needs) noexcept {
+        needs_.counters = std::max(needs_.counters, needs.counters);
+        needs_.data = std::max(needs_.data, needs.data);
+    }
+
+    std::array<std::optional<Fp8QuantizeLaunches>, 2> casts_;
+    std::optional<Fp8UpdateLaunch> update_;
+    std::array<std::optional<Fp8GemmLaunch>, 2> products_;
+    std::optional<ColumnSumsLaunch> sums_;
+    ScratchBytes needs_;
+};
+
+void run_on_gpu(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
+                const Device& device, Stream stream) {
+    const Launches launches(make(), device, stream);
+    ScratchBytes needs = launches.needs();
+    const std::size_t codes_at = round_up(needs.data);
+    const std::size_t codes = own.given != nullptr ? 0 : bytes_of(own);
+    if (codes != 0) needs.data = codes_at + codes;
+    const HeldScratch held({}, needs, stream);
+    const Scratch& scratch = held.place();
+    if (codes != 0) place(own, static_cast<std::byte*>(scratch.data) + codes_at);
+    const Fp8LinearPass pass = make();
+    launches.run(pass, check(pass), scratch, stream);
+}
+
+}  // namespace
+
+void run_pass(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
+              const Device& device, Stream stream) {
+    const Decision decision = decide(Operation::fp8_gemm, device);
+    if (own.given != nullptr) place(own, own.given);
+    if (decision.backend == Backend::jit) return run_on_gpu(make, own, device, stream);
+    std::vector<std::byte> memory(own.given != nullptr ? 0 : bytes_of(own));
+    if (!memory.empty()) place(own, memory.data());
+    run_on_host(make());
+}
+
+}  // namespace jitney

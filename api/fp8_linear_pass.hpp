@@ -1,0 +1,41 @@
+// What a forward or backward call of a linear layer runs: casts, the update of the state, products
+// and sums, in this order.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "jitney/fp8_gemm.hpp"
+#include "jitney/fp8_quantize.hpp"
+#include "kernel_sources/fp8/update_params.h"
+
+namespace jitney {
+
+struct Fp8LinearPass {
+    std::array<std::optional<Fp8QuantizeArgs>, 2> casts;
+    std::optional<Fp8UpdateParams> update;
+    std::array<std::optional<Fp8GemmArgs>, 2> products;
+    struct ColumnSums {
+        Tensor x;    // [rows, cols]
+        Tensor out;  // [cols]
+    };
+    std::optional<ColumnSums> sums;
+};
+
+// Codes that a call keeps for itself, one behind the other, in the caller's memory where that is
+// not null, else in the library's.
+struct Fp8OwnCodes {
+    std::array<Tensor*, 2> codes{};  // null: fewer
+    void* given = nullptr;
+};
+
+// Runs what `make` makes, once the addresses of the codes are known; before, it is called for the
+// kernels alone. Everything is checked, loaded and allocated before the first launch: where this
+// throws because of the call, nothing was launched or written.
+void run_pass(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
+              const Device& device, Stream stream);
+
+}  // namespace jitney
