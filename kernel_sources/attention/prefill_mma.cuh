@@ -1,45 +1,36 @@
 // attn_prefill_mma: attention of a tile of packed query rows over all keys they see, on the tensor
-// cores. Four warps, each with tile_m / 4 rows of its own; K and V tiles pass through shared
+// cores. Four warps take rows of the tile (prefill_warp.cuh); K and V tiles pass through shared
 // memory, the load of one hidden behind the product with the other. Scores never leave registers.
 // The algorithm is FlashAttention-2's (Dao 2023, arXiv:2307.08691).
-//
-// Above head_dim 128 two warps share their rows, because the accumulators of more than 16 rows
-// would not fit one warp's registers, and with 16 the fragments of K and V, read for so few rows,
-// ask more of shared memory than it can give. Each side multiplies half of the keys and half of the
-// head dimension, and tells the other its weights.
 #pragma once
 
 #include "attention/kv_rows.cuh"
-#include "attention/logits.cuh"
-#include "attention/mask_tile.cuh"
 #include "attention/masking.cuh"
-#include "attention/softmax.cuh"
-#include "attention/warp_mma.cuh"
+#include "attention/prefill_walk.cuh"
+#include "attention/prefill_warp.cuh"
 
 namespace jitney {
 
 template <class C>
 struct PrefillMma {
-    static constexpr int kRowBytes = mma_row_bytes(C::head_dim);
-    static constexpr int kSides = prefill_mma_sides(C::head_dim, C::tile_n);
-    static constexpr int kRowBlocks = C::tile_m * kSides / (16 * kAttentionWarps);
-    static constexpr int kWarpRows = 16 * kRowBlocks;
-    static constexpr int kSideKeys = C::tile_n / kSides;
-    static constexpr int kKeyBlocks = kSideKeys / 8;
-    static constexpr int kDimSteps = mma_dim(C::head_dim) / 16;
-    // Where an odd number is divided, both sides have the step in the middle.
-    static constexpr int kSideDimSteps = (kDimSteps + kSides - 1) / kSides;
-    static constexpr int kDimBlocks = 2 * kSideDimSteps;
+    using Memory = PrefillMemory<C>;
+    using Walk = PrefillWalk<C>;
+    using Warp = PrefillWarp<C>;
+    using KvRows = typename Memory::KvRows;
+    using Fragments = typename Warp::Fragments;
+    using Scores = typename Warp::Scores;
+    using Output = typename Warp::Output;
+    using RowStates = typename Warp::RowStates;
+    using T = Element<C::format>;
+
+    static constexpr int kRowBytes = Memory::kRowBytes;
+    static constexpr int kRowBlocks = Warp::kRowBlocks;
     // Where three blocks fit an SM, their warps hide each other's waits, and the registers are
     // worth more to them than Q kept in registers or loaded ahead.
     static constexpr int kBlocksAnSm = C::head_dim <= 64 ? 3 : 2;
-    static constexpr bool kKeepQ = kBlocksAnSm == 2 && kDimSteps * kRowBlocks <= 8;
+    static constexpr bool kKeepQ = kBlocksAnSm == 2 && Warp::kDimSteps * kRowBlocks <= 8;
+    static constexpr int kQBuffers = kBlocksAnSm == 2 && Warp::kSides == 1 ? 2 : 1;
     static constexpr int kCausalBand = 2;
-    static constexpr int kQBuffers = kBlocksAnSm == 2 && kSides == 1 ? 2 : 1;
-
-    using T = Element<C::format>;
-    using Fragments = unsigned[kRowBlocks][4];
-    using Weights = Fragments[kKeyBlocks / 2];
 
     const AttentionParams& params;
     Request request;
@@ -48,19 +39,13 @@ struct PrefillMma {
     SharedAddress q_tile;
     SharedAddress k_tile;
     SharedAddress v_tile;
-    int lane;
-    int side;
-    int warp_row;  // the first of the warp's rows in the tile
+    Warp warp;
 
     JITNEY_DEVICE explicit PrefillMma(const AttentionParams& p)
         : params(p),
           q_tile(shared_address(shared_memory())),
           k_tile(q_tile + C::tile_m * kRowBytes),
-          v_tile(k_tile + C::tile_n * kRowBytes),
-          lane(static_cast<int>(threadIdx.x) % 32) {
-        const int warp = warp_index();
-        side = warp % kSides;
-        warp_row = warp / kSides * kWarpRows;
+          v_tile(k_tile + C::tile_n * kRowBytes) {
         const int block = reread_block_index();
         int batch;
         if constexpr (C::queries == kPackedQueries) {
@@ -110,65 +95,17 @@ struct PrefillMma {
         }
     };
 
-    // What the loop needs now and then lies in the padding behind the rows of Q and K, because the
-    // accumulators leave no registers for it: what each row of Q sees,
-    struct RowNote {
-        KeyRange keys;
-        const unsigned* mask;  // its first word
-    };
-    JITNEY_DEVICE static RowNote* row_note(int row) { return padding<RowNote>(row); }
-    // the keys of the tile,
-    JITNEY_DEVICE TileKeys* tile_keys_note() const { return padding<TileKeys>(C::tile_m); }
-    // where this head's keys and values stand,
-    struct KvRows {
-        const char* first;
-        long long row_bytes;
-    };
-    JITNEY_DEVICE KvRows* k_rows() const { return padding<KvRows>(C::tile_m + 1); }
-    JITNEY_DEVICE KvRows* v_rows() const { return padding<KvRows>(C::tile_m + 2); }
-    // and where the keys end whose part of the mask's summary is there.
-    JITNEY_DEVICE static int* segment_end() { return padding<int>(C::tile_m + 3); }
-
-    template <class Note>
-    JITNEY_DEVICE static Note* padding(int row) {
-        static_assert(sizeof(Note) <= 16);
-        return reinterpret_cast<Note*>(shared_memory() + row * kRowBytes +
-                                       mma_dim(C::head_dim) * 2);
+    JITNEY_DEVICE int first_row() const { return tile * C::tile_m; }
+    JITNEY_DEVICE int last_row() const {
+        return min((tile + 1) * C::tile_m, request.q_len * params.group) - 1;
     }
-
-    // Behind the tiles lies what not every specialization needs.
-    static constexpr PrefillMmaLayout kLayout =
-        prefill_mma_layout(C::head_dim, C::tile_m, C::tile_n, C::kv == kPagedKv,
-                           row_logits_bytes(kEditsLogits<C>, kCallerEdits<C>), C::mask != 0);
-    // The pages of the keys of two tiles in turn,
-    JITNEY_DEVICE static int* pages(int turn) {
-        return reinterpret_cast<int*>(shared_memory() + kLayout.pages) + turn * C::tile_n;
-    }
-    // what the logits of each row are edited by,
-    JITNEY_DEVICE static RowLogits<C>* logits(int row) {
-        return reinterpret_cast<RowLogits<C>*>(shared_memory() + kLayout.logits) + row;
-    }
-    // a row's weights, and a number of each side,
-    static constexpr int kWeightRowBytes = prefill_mma_weight_row_bytes(C::tile_n);
-    JITNEY_DEVICE static char* weights(int row) {
-        return shared_memory() + kLayout.weights + row * kWeightRowBytes;
-    }
-    JITNEY_DEVICE static float* number(int of_side, int row) {
-        return reinterpret_cast<float*>(shared_memory() + kLayout.numbers) + of_side * C::tile_m +
-               row;
-    }
-    // and the mask.
-    JITNEY_DEVICE static MaskTile<C> mask() { return {shared_memory() + kLayout.mask}; }
-
-    // The first step of the head dimension that this side multiplies.
-    JITNEY_DEVICE int first_dim_step() const { return side * (kDimSteps - kSideDimSteps); }
 
     // Starts the copies of the page numbers of the tile at `key`.
     JITNEY_DEVICE void load_pages(int turn, int key, int end) const {
         const int row = static_cast<int>(threadIdx.x);
         if (row < C::tile_n) {
             const bool valid = key + row < end;
-            cp_async_4(shared_address(pages(turn) + row),
+            cp_async_4(shared_address(Memory::pages(turn) + row),
                        request.pages + (valid ? page_of(params, key + row) : 0), valid);
         }
     }
@@ -179,7 +116,7 @@ struct PrefillMma {
                                  int end) const {
         const KvHead head = {rows.first, rows.row_bytes, strides.batch * 2};
         if constexpr (C::kv == kPagedKv) {
-            const int* tile_pages = pages(turn);
+            const int* tile_pages = Memory::pages(turn);
             // Threads beyond the last whole row of a pass ask for rows that the tile does not have.
             const auto page_of_row = [tile_pages](int row) {
                 return tile_pages[min(row, C::tile_n - 1)];
@@ -197,227 +134,140 @@ struct PrefillMma {
     JITNEY_DEVICE void load_keys(const KvRows& rows, int turn, int key, int end) const {
         load_rows(k_tile, rows, params.k_strides, turn, key, end);
         if constexpr (C::mask != 0) {
-            mask().load(key, end, mask_band_stride(params.mask_bits.rows),
-                        [](unsigned row) { return row_note(static_cast<int>(row))->mask; });
+            Memory::mask().load(
+                key, end, mask_band_stride(params.mask_bits.rows),
+                [](unsigned row) { return Memory::row_note(static_cast<int>(row))->mask; });
         }
         cp_async_commit();
     }
     JITNEY_DEVICE void load_values(int turn, int key) const {
-        load_rows(v_tile, *v_rows(), params.v_strides, turn, key, tile_keys_note()->any.end);
+        load_rows(v_tile, *Memory::v_rows(), params.v_strides, turn, key,
+                  Memory::tile_keys()->any.end);
         cp_async_commit();
-    }
-
-    JITNEY_DEVICE int last_row() const {
-        return min((tile + 1) * C::tile_m, request.q_len * params.group) - 1;
-    }
-
-    // Where the keys end of which is known which tiles have any that a row keeps.
-    JITNEY_DEVICE int known_end() const {
-        return C::mask != 0 ? *segment_end() : tile_keys_note()->any.end;
-    }
-
-    // Where the first tile from `from` on begins that a row keeps a key of; known_end() or a place
-    // behind it where there is none.
-    JITNEY_DEVICE int tile_from(int from) const {
-        if constexpr (C::mask == 0) return from;
-        while (from < known_end()) {
-            const int next = mask().next_in_span(from);
-            if (next >= 0) return next;
-            from = (from | (kMaskSpanKeys - 1)) + 1;
-        }
-        return from;
     }
 
     // Finds the first tile from `key` on that a row keeps a key of, and starts the copies of its
     // keys; the end of the keys or a place behind it where there is none. Nobody works on a tile.
-    JITNEY_DEVICE int start(int turn, int key) const {
-        const int end = tile_keys_note()->any.end;
-        bool found = false;
-        while (key < end && !found) {
-            const int segment = key / kMaskSegmentKeys;
-            __syncthreads();  // nobody reads the summary before it any more
-            mask().load_summary(params, request, kv_head, tile * C::tile_m, last_row(), segment,
-                                end);
-            if (threadIdx.x == 0) *segment_end() = min(end, (segment + 1) * kMaskSegmentKeys);
-            __syncthreads();  // the summary is there
-            key = tile_from(key);
-            found = key < known_end();
-        }
+    JITNEY_DEVICE int start_masked(int turn, int key) const {
+        const int end = Memory::tile_keys()->any.end;
+        key = Walk::search(key, end, [&](int segment) {
+            Memory::mask().load_summary(params, request, kv_head, first_row(), last_row(), segment,
+                                        end);
+        });
         if constexpr (C::kv == kPagedKv) {
             load_pages(turn, key, end);
             cp_async_commit();
             cp_async_wait<0>();
             __syncthreads();  // the pages of the first tile are there
         }
-        if (key < end) load_keys(*k_rows(), turn, key, end);
+        if (key < end) load_keys(*Memory::k_rows(), turn, key, end);
         return key;
     }
 
-    JITNEY_DEVICE void load_q(Fragments& q, int step) const {
-#pragma unroll
-        for (int block = 0; block < kRowBlocks; ++block) {
-            const SharedAddress rows = q_tile + (warp_row + block * 16) * kRowBytes;
-            ldmatrix_x4(q[block], lane_address_rows(rows, kRowBytes, lane) + step * 32);
-        }
-    }
-
-    // Maxima and weights of a tile, agreed upon by both sides.
-    JITNEY_DEVICE void softmax(float (&scores)[kRowBlocks][kKeyBlocks][4],
-                               float (&out)[kRowBlocks][kDimBlocks][4],
-                               SoftmaxRows (&rows)[kRowBlocks], float scale_log2) const {
-        if constexpr (kSides == 1) {
-#pragma unroll
-            for (int block = 0; block < kRowBlocks; ++block)
-                online_softmax(scores[block], out[block], rows[block], scale_log2);
-        } else {
-            float maximum[kRowBlocks][2];
-            bool rises = false;
-#pragma unroll
-            for (int block = 0; block < kRowBlocks; ++block)
-                rises |= row_maxima(scores[block], rows[block], scale_log2, maximum[block]);
-            if (__syncthreads_or(rises)) {
-                tell(maximum);
-                __syncthreads();
-#pragma unroll
-                for (int block = 0; block < kRowBlocks; ++block) {
-#pragma unroll
-                    for (int half = 0; half < 2; ++half)
-                        maximum[block][half] = fmaxf(maximum[block][half], told(block, half));
-                    rescale_rows(maximum[block], out[block], rows[block], scale_log2);
-                }
-            }
-#pragma unroll
-            for (int block = 0; block < kRowBlocks; ++block)
-                weigh_scores(scores[block], rows[block], scale_log2);
-            tell_weights(scores);
-        }
-    }
-
-    // Numbers of this side's rows for the other, and the other's. Barriers stand between.
-    JITNEY_DEVICE void tell(const float (&values)[kRowBlocks][2]) const {
-        if (lane % 4 != 0) return;
-#pragma unroll
-        for (int i = 0; i < 2 * kRowBlocks; ++i)
-            *number(side, lane_row(i / 2, i % 2)) = values[i / 2][i % 2];
-    }
-    JITNEY_DEVICE float told(int block, int half) const {
-        return *number(1 - side, lane_row(block, half));
-    }
-
-    JITNEY_DEVICE void tell_weights(const float (&scores)[kRowBlocks][kKeyBlocks][4]) const {
-#pragma unroll
-        for (int block = 0; block < kRowBlocks; ++block) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                char* to = weights(lane_row(block, half)) + (side * kSideKeys + 2 * (lane % 4)) * 2;
-#pragma unroll
-                for (int keys = 0; keys < kKeyBlocks; ++keys) {
-                    *reinterpret_cast<unsigned*>(to + keys * 16) =
-                        T::pair(scores[block][keys][2 * half], scores[block][keys][2 * half + 1]);
-                }
-            }
-        }
-    }
-
-    // The weights of this side's keys as operand a. Where a mask is read, finding the next tile and
-    // copying its words take the registers that the scores had.
-    JITNEY_DEVICE static void pack(Weights& own, const float (&scores)[kRowBlocks][kKeyBlocks][4]) {
-#pragma unroll
-        for (int step = 0; step < kKeyBlocks / 2; ++step) {
-            pack_weights<C::format>(own[step], scores, step);
-            if constexpr (C::mask == 0) continue;
-#pragma unroll
-            for (int i = 0; i < 4 * kRowBlocks; ++i)
-                settle(own[step][i / 4][i % 4]);
-        }
-    }
-
-    // Adds the values of the tile, first those of this side's keys, whose weights it has.
-    JITNEY_DEVICE void add_values(float (&out)[kRowBlocks][kDimBlocks][4], const Weights& own,
-                                  SharedAddress v_lane) const {
-        multiply_values<C::format, C::head_dim, kSideKeys / 16>(
-            out, v_lane + side * kSideKeys * kRowBytes, [&own](Fragments& p, int step) {
-#pragma unroll
-                for (int i = 0; i < 4 * kRowBlocks; ++i)
-                    p[i / 4][i % 4] = own[step][i / 4][i % 4];
-            });
-        if constexpr (kSides == 2) {
-            const int first_key = (1 - side) * kSideKeys;
-            const SharedAddress p_lane = lane_address_rows(
-                shared_address(weights(warp_row)) + first_key * 2, kWeightRowBytes, lane);
-            multiply_values<C::format, C::head_dim, kSideKeys / 16>(
-                out, v_lane + first_key * kRowBytes, [p_lane](Fragments& p, int step) {
-#pragma unroll
-                    for (int block = 0; block < kRowBlocks; ++block) {
-                        ldmatrix_x4(p[block], p_lane + block * 16 * kWeightRowBytes + step * 32);
-                    }
-                });
-        }
-    }
-
-    // The lane's row in the tile.
-    JITNEY_DEVICE int lane_row(int block, int half) const {
-        return warp_row + block * 16 + half * 8 + lane / 4;
-    }
-
-    JITNEY_DEVICE void run() {
-        if (tile < 0) return;
-        const int first_row = tile * C::tile_m;
-        const TileKeys seen = tile_keys<C>(params, request, first_row, last_row());
-        int key = seen.any.first / C::tile_n * C::tile_n;
-        int turn = 0;
-        const KvHead k_head = kv_head_of<C>(params.k, params.k_strides, request, kv_head, 2);
-        if (static_cast<int>(threadIdx.x) < C::tile_m) {
-            const int row = static_cast<int>(threadIdx.x);
-            const PackedRow packed = packed_row(params, request, kv_head, first_row + row);
-            RowNote note = {row_keys<C>(params, request, packed), nullptr};
+    // Writes the notes of the tile, of which thread number i writes those of row i.
+    JITNEY_DEVICE void note(const TileKeys& seen, const KvHead& k_head) const {
+        const int row = static_cast<int>(threadIdx.x);
+        if (row < C::tile_m) {
+            const PackedRow packed = packed_row(params, request, kv_head, first_row() + row);
+            typename Memory::RowNote note = {row_keys<C>(params, request, packed), nullptr};
             if constexpr (C::mask != 0) {
                 // Rows past the last query take its mask; nobody asks for their result.
                 const PackedRow masked =
-                    packed_row(params, request, kv_head, min(first_row + row, last_row()));
+                    packed_row(params, request, kv_head, min(first_row() + row, last_row()));
                 note.mask = mask_row(params.mask_bits, request.batch, masked.head, masked.position);
             }
-            *row_note(row) = note;
+            *Memory::row_note(row) = note;
             if constexpr (kEditsLogits<C>) {
-                *logits(row) = row_logits<C>(params, request, kv_head, first_row + row);
+                *Memory::logits(row) = row_logits<C>(params, request, kv_head, first_row() + row);
             }
         }
         if (threadIdx.x == 0) {
             const KvHead v_head = kv_head_of<C>(params.v, params.v_strides, request, kv_head, 2);
-            *k_rows() = {k_head.first, k_head.row_bytes};
-            *v_rows() = {v_head.first, v_head.row_bytes};
-            *tile_keys_note() = seen;
+            *Memory::k_rows() = {k_head.first, k_head.row_bytes};
+            *Memory::v_rows() = {v_head.first, v_head.row_bytes};
+            *Memory::tile_keys() = seen;
         }
+    }
+
+    // Writes the notes, and starts the copies of Q and of the keys of the first tile, whose place
+    // it returns; the end of the keys or a place behind it where there is none.
+    JITNEY_DEVICE int begin(const TileKeys& seen) const {
+        const int key = seen.any.first / C::tile_n * C::tile_n;
+        const KvHead k_head = kv_head_of<C>(params.k, params.k_strides, request, kv_head, 2);
+        note(seen, k_head);
         if constexpr (C::kv == kPagedKv && C::mask == 0) {
-            load_pages(turn, key, seen.any.end);
+            load_pages(0, key, seen.any.end);
             cp_async_commit();
         }
         load_tile<C::head_dim, C::tile_m, kAttentionThreads>(q_tile, static_cast<int>(threadIdx.x),
-                                                             QueryCursor{*this, first_row});
+                                                             QueryCursor{*this, first_row()});
         cp_async_commit();
         if constexpr (C::mask != 0) {
             __syncthreads();  // the notes are there
-            key = start(turn, key);
+            return start_masked(0, key);
         } else {
             if constexpr (C::kv == kPagedKv) {
                 cp_async_wait<1>();
                 __syncthreads();  // the pages are there
             }
             if (key < seen.any.end) {
-                load_keys({k_head.first, k_head.row_bytes}, turn, key, seen.any.end);
+                load_keys({k_head.first, k_head.row_bytes}, 0, key, seen.any.end);
+            }
+            return key;
+        }
+    }
+
+    JITNEY_DEVICE void load_q(Fragments& q, int step) const {
+#pragma unroll
+        for (int block = 0; block < kRowBlocks; ++block) {
+            const SharedAddress rows = q_tile + (warp.first_row + block * 16) * kRowBytes;
+            ldmatrix_x4(q[block], lane_address_rows(rows, kRowBytes, warp.lane) + step * 32);
+        }
+    }
+
+    // Edits the logits of the tile at `key`, and drops those of keys that do not count.
+    JITNEY_DEVICE void edit_and_mask(Scores& scores, int key) const {
+        const int lane_key = key + warp.lane_key();
+        if constexpr (kEditsLogits<C>) {
+#pragma unroll
+            for (int block = 0; block < kRowBlocks; ++block) {
+                edit_logits<C>(params, request, scores[block],
+                               {*Memory::logits(warp.lane_row(block, 0)),
+                                *Memory::logits(warp.lane_row(block, 1))},
+                               lane_key);
             }
         }
+        if constexpr (C::mask != 0) {
+            Memory::mask().apply(scores, warp.lane_row(0, 0), key, warp.lane_key());
+        }
+        if (leaves_range<C>(Memory::tile_keys()->every, key, C::tile_n)) {
+#pragma unroll
+            for (int block = 0; block < kRowBlocks; ++block) {
+                const KeyRange keys[2] = {Memory::row_note(warp.lane_row(block, 0))->keys,
+                                          Memory::row_note(warp.lane_row(block, 1))->keys};
+                mask_scores(scores[block], lane_key, [&keys](int half, int key_of_score) {
+                    return lies_in<C>(keys[half], key_of_score);
+                });
+            }
+        }
+    }
 
-        float out[kRowBlocks][kDimBlocks][4] = {};
-        SoftmaxRows rows[kRowBlocks];
+    JITNEY_DEVICE void run() {
+        if (tile < 0) return;
+        const TileKeys seen = tile_keys<C>(params, request, first_row(), last_row());
+        int key = begin(seen);
+        int turn = 0;
+
+        Output out = {};
+        RowStates rows;
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block)
             rows[block] = empty_rows();
-        const SharedAddress k_lane =
-            lane_address_columns(k_tile + side * kSideKeys * kRowBytes, kRowBytes, lane);
+        const SharedAddress k_lane = lane_address_columns(
+            k_tile + warp.side * Warp::kSideKeys * kRowBytes, kRowBytes, warp.lane);
         const SharedAddress v_lane =
-            lane_address_rows(v_tile + first_dim_step() * 32, kRowBytes, lane);
-        Fragments kept_q[kKeepQ ? kDimSteps : 1];
+            lane_address_rows(v_tile + warp.first_dim_step() * 32, kRowBytes, warp.lane);
+        Fragments kept_q[kKeepQ ? Warp::kDimSteps : 1];
 
         bool more = key < seen.any.end;
         bool first = true;
@@ -428,20 +278,20 @@ struct PrefillMma {
             load_values(turn, key);
             int next = 0;
             if constexpr (C::kv == kPagedKv) {
-                next = tile_from(key + C::tile_n);
-                load_pages(1 - turn, next, tile_keys_note()->any.end);
+                next = Walk::next(key + C::tile_n);
+                load_pages(1 - turn, next, Memory::tile_keys()->any.end);
                 cp_async_commit();
             }
             if constexpr (kKeepQ) {
                 if (first) {
                     first = false;
 #pragma unroll
-                    for (int step = 0; step < kDimSteps; ++step)
+                    for (int step = 0; step < Warp::kDimSteps; ++step)
                         load_q(kept_q[step], step);
                 }
             }
 
-            float scores[kRowBlocks][kKeyBlocks][4] = {};
+            Scores scores = {};
             multiply_keys<C::format, C::head_dim, kQBuffers>(
                 scores, k_lane, [&](Fragments& q, int step) {
                     if constexpr (kKeepQ) {
@@ -452,102 +302,75 @@ struct PrefillMma {
                         load_q(q, step);
                     }
                 });
-            const int lane_key = key + side * kSideKeys + 2 * (lane % 4);
-            if constexpr (kEditsLogits<C>) {
-#pragma unroll
-                for (int block = 0; block < kRowBlocks; ++block) {
-                    edit_logits<C>(params, request, scores[block],
-                                   {*logits(lane_row(block, 0)), *logits(lane_row(block, 1))},
-                                   lane_key);
-                }
-            }
-            if constexpr (C::mask != 0) {
-                mask().apply(scores, lane_row(0, 0), key, lane_key - key);
-            }
-            if (leaves_range<C>(tile_keys_note()->every, key, C::tile_n)) {
-#pragma unroll
-                for (int block = 0; block < kRowBlocks; ++block) {
-                    const KeyRange keys[2] = {row_note(lane_row(block, 0))->keys,
-                                              row_note(lane_row(block, 1))->keys};
-                    mask_scores(scores[block], lane_key, [&keys](int half, int key_of_score) {
-                        return lies_in<C>(keys[half], key_of_score);
-                    });
-                }
-            }
-            softmax(scores, out, rows, scale_log2);
-            Weights own;
-            pack(own, scores);
+            edit_and_mask(scores, key);
+            warp.softmax(scores, out, rows, scale_log2);
+            typename Warp::Weights own;
+            Warp::pack(own, scores);
 
             cp_async_wait<0>();
             __syncthreads();  // V is here, and the weights; nobody reads this K any more
-            key = C::kv == kPagedKv ? next : tile_from(key + C::tile_n);
+            key = C::kv == kPagedKv ? next : Walk::next(key + C::tile_n);
             turn = 1 - turn;
-            more = key < known_end();
-            if (more) load_keys(*k_rows(), turn, key, tile_keys_note()->any.end);
-            add_values(out, own, v_lane);
+            more = key < Walk::known_end();
+            if (more) load_keys(*Memory::k_rows(), turn, key, Memory::tile_keys()->any.end);
+            warp.add_values(out, own, v_lane);
             if constexpr (C::mask != 0) {
-                if (!more && key < tile_keys_note()->any.end) {
-                    key = PrefillMma(params).start(turn, key);
-                    more = key < tile_keys_note()->any.end;
+                if (!more && key < Memory::tile_keys()->any.end) {
+                    // Made anew, like what writes the output: what these need beyond the loop has
+                    // no registers in it.
+                    key = PrefillMma(params).start_masked(turn, key);
+                    more = key < Memory::tile_keys()->any.end;
                 }
             }
         }
-        if constexpr (kSides == 2) tell_sums(rows);
+        if constexpr (Warp::kSides == 2) warp.tell_sums(rows);
         cp_async_wait<0>();
         __syncthreads();  // Q has landed even where no key was seen; its memory is free now
         PrefillMma(params).write(out, rows);
     }
 
-    JITNEY_DEVICE void tell_sums(const SoftmaxRows (&rows)[kRowBlocks]) const {
-        float sums[kRowBlocks][2];
-#pragma unroll
-        for (int i = 0; i < 2 * kRowBlocks; ++i)
-            sums[i / 2][i % 2] = warp_sum<4>(rows[i / 2].sum[i % 2]);
-        tell(sums);
-    }
-
     // Normalises, and writes the output through shared memory, 16 bytes a store. The rows lie where
     // the warp's own rows of Q lay.
-    JITNEY_DEVICE void write(const float (&out)[kRowBlocks][kDimBlocks][4],
-                             const SoftmaxRows (&rows)[kRowBlocks]) const {
-        const int first_row = tile * C::tile_m;
+    JITNEY_DEVICE void write(const Output& out, const RowStates& rows) const {
 #pragma unroll
         for (int block = 0; block < kRowBlocks; ++block) {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int row = lane_row(block, half);
-                const PackedRow packed = packed_row(params, request, kv_head, first_row + row);
+                const int row = warp.lane_row(block, half);
+                const PackedRow packed = packed_row(params, request, kv_head, first_row() + row);
                 const float maximum =
                     log2_shift(rows[block].maximum[half], logit_scale_log2<C>(params));
                 float sum = warp_sum<4>(rows[block].sum[half]);
-                if constexpr (kSides == 2) sum += told(block, half);
+                if constexpr (Warp::kSides == 2) sum += warp.told(block, half);
                 const RowEnd end =
                     row_end<C>(params, packed.head, maximum, packed.valid ? sum : 0.0f);
-                char* to = shared_memory() + row * kRowBytes + first_dim_step() * 32 + lane % 4 * 4;
+                char* to = shared_memory() + row * kRowBytes + warp.first_dim_step() * 32 +
+                           warp.lane % 4 * 4;
 #pragma unroll
-                for (int dim = 0; dim < kDimBlocks; ++dim) {
+                for (int dim = 0; dim < Warp::kDimBlocks; ++dim) {
                     // The step in the middle, where both sides have it, is the first one's.
-                    if (kSides == 2 && kDimSteps % 2 != 0 && dim < 2 && side == 1) continue;
+                    if (Warp::kSides == 2 && Warp::kDimSteps % 2 != 0 && dim < 2 && warp.side == 1)
+                        continue;
                     *reinterpret_cast<unsigned*>(to + dim * 16) =
                         T::pair(out[block][dim][2 * half] * end.norm,
                                 out[block][dim][2 * half + 1] * end.norm);
                 }
-                if (params.lse != nullptr && packed.valid && lane % 4 == 0 && side == 0) {
+                if (params.lse != nullptr && packed.valid && warp.lane % 4 == 0 && warp.side == 0) {
                     params.lse[query_offset_of(params.lse_strides, request, packed)] = end.lse;
                 }
             }
         }
-        if constexpr (kSides == 1) {
+        if constexpr (Warp::kSides == 1) {
             __syncwarp();
         } else {
             __syncthreads();
         }
         constexpr int chunks = C::head_dim / 8;
-        constexpr int rows_a_side = kWarpRows / kSides;
-        for (int i = lane; i < rows_a_side * chunks; i += 32) {
-            const int row = warp_row + side * rows_a_side + i / chunks;
+        constexpr int rows_a_side = Warp::kRows / Warp::kSides;
+        for (int i = warp.lane; i < rows_a_side * chunks; i += 32) {
+            const int row = warp.first_row + warp.side * rows_a_side + i / chunks;
             const int chunk = i % chunks;
-            const PackedRow packed = packed_row(params, request, kv_head, first_row + row);
+            const PackedRow packed = packed_row(params, request, kv_head, first_row() + row);
             if (!packed.valid) continue;
             T* to =
                 static_cast<T*>(params.out) + query_offset_of(params.out_strides, request, packed);
