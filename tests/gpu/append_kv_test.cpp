@@ -92,8 +92,8 @@ TEST_CASE("appending: a prefill step of a server") {
 }
 
 // Slots beyond 2^31 elements, as a server's large pool has them.
-TEST_CASE("appending: offsets beyond 32 bits") {
-    if (is_quick()) return;
+TEST_CASE("appending: offsets beyond 32 bits" * doctest::test_suite(kLargeMemory)) {
+    if (!has_free_memory(10)) return;
     constexpr std::int64_t slots = (std::int64_t{1} << 31) / 1024 + 8;
     const DeviceBuffer k_pool(static_cast<std::size_t>(slots) * 1024 * 2);
     const DeviceBuffer v_pool(static_cast<std::size_t>(slots) * 1024 * 2);

@@ -86,6 +86,7 @@ TEST_CASE("masks that leave out most tiles of keys") {
     Random random = Random::fresh();
     for (const std::int64_t head_dim : {64, 128, 256}) {
         for (const std::int64_t kv_len : {1099, 1100, 1152}) {
+            if (is_quick() && kv_len != 1100) continue;
             for (const std::int64_t heads : {2, 80}) {
                 AttentionShape shape = {
                     1, 300, kv_len, heads, 2, head_dim, DType::bf16, MaskKind::queries, false, {}};

@@ -90,13 +90,6 @@ class SparseTensor {
     DeviceBuffer buffer_;
 };
 
-std::size_t free_bytes() {
-    std::size_t free = 0;
-    std::size_t total = 0;
-    runtime::check(cuda().cuMemGetInfo(&free, &total), "cuMemGetInfo");
-    return free;
-}
-
 }  // namespace
 
 TEST_CASE("both layouts, with and without padding") {
@@ -183,13 +176,10 @@ TEST_CASE("keys and values shared by all requests, by a stride of 0") {
     }
 }
 
-TEST_CASE("offsets beyond 2^31 elements") {
+TEST_CASE("offsets beyond 2^31 elements" * doctest::test_suite(kLargeMemory)) {
     constexpr std::int64_t far = (std::int64_t{1} << 31) + 64;
     // The largest buffers are live together: K and V, and later Q and out.
-    if (free_bytes() < std::size_t{20} << 30) {
-        MESSAGE("left out: it needs 20 GiB of free memory");
-        return;
-    }
+    if (!has_free_memory(20)) return;
     for (const std::string& kernel : kAttentionKernels) {
         CAPTURE(kernel);
         Random random = Random::fresh();

@@ -1,5 +1,7 @@
 #include "tests/gpu/device.hpp"
 
+#include <doctest/doctest.h>
+
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -78,6 +80,16 @@ void TestStream::synchronize() const {
 bool is_quick() {
     static const char* const value = std::getenv("JITNEY_GPU_TESTS");
     return value != nullptr && std::string_view(value) == "quick";
+}
+
+bool has_free_memory(int gib) {
+    if (is_quick()) return false;
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check(cuda().cuMemGetInfo(&free, &total), "cuMemGetInfo");
+    if (free >= static_cast<std::size_t>(gib) << 30) return true;
+    MESSAGE("left out: it needs ", gib, " GiB of free memory");
+    return false;
 }
 
 }  // namespace jitney::tests

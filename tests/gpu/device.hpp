@@ -71,4 +71,9 @@ class TestStream {
 // How much is tested: JITNEY_GPU_TESTS=quick leaves out most of the large grids.
 bool is_quick();
 
+// The test cases of tensors past 2^31 elements are in this suite, and begin by asking for the
+// memory: false where the card has less to give, or the tests are quick.
+inline constexpr const char* kLargeMemory = "large memory";
+bool has_free_memory(int gib);
+
 }  // namespace jitney::tests

@@ -134,8 +134,9 @@ TEST_CASE("fp8_gemm: dequant_scale multiplies the product, and not the bias") {
     }
 }
 
-TEST_CASE("fp8_gemm: rows lie further apart than 32 bits tell") {
-    if (!has_fp8_tensor_cores() || is_quick()) return;
+TEST_CASE("fp8_gemm: rows lie further apart than 32 bits tell" *
+          doctest::test_suite(kLargeMemory)) {
+    if (!has_fp8_tensor_cores() || !has_free_memory(14)) return;
     Random random = Random::fresh();
     constexpr std::int64_t distance = std::int64_t{3} << 30;
     Fp8GemmCase test = case_of(3, 32, 64);

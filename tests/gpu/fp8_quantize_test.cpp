@@ -231,14 +231,8 @@ TEST_CASE("fp8_quantize: random problems") {
     }
 }
 
-TEST_CASE("fp8_quantize: offsets past 2^31 elements") {
-    std::size_t free = 0;
-    std::size_t total = 0;
-    if (is_quick() || cuda().cuMemGetInfo(&free, &total) != CUDA_SUCCESS ||
-        free < (std::size_t{16} << 30)) {
-        MESSAGE("left out: quick, or less than 16 GiB are free");
-        return;
-    }
+TEST_CASE("fp8_quantize: offsets past 2^31 elements" * doctest::test_suite(kLargeMemory)) {
+    if (!has_free_memory(16)) return;
     // Rows so far apart that the last begins past 2^32 bytes.
     constexpr std::int64_t rows = 5;
     constexpr std::int64_t stride = (std::int64_t{1} << 29) + 16;
