@@ -78,9 +78,7 @@ Fp8GemmChoice choose_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& 
     const Fp8GemmTile tile = fp8_gemm_tile(problem, facts);
     Fp8GemmChoice choice =
         place_fp8_gemm(fp8_gemm_spec(problem, tile, facts), problem, tile.splits, tile.group);
-    // Blocks that begin early take the places of an SM beside those that run there: two of them
-    // might then share an SM, while another has none. Where one block fills an SM they can't.
-    choice.geometry.programmatic = facts.arch.number >= 90 && fp8_gemm_fills_sm(choice.spec, facts);
+    choice.geometry.programmatic = fp8_gemm_begins_early(choice.spec, facts);
     return choice;
 }
 

@@ -22,12 +22,16 @@ struct Shape {
 };
 constexpr std::array kAligned = {
     Shape{16, 32, 16, 1, 0.30, 0.30}, Shape{16, 64, 5, 2, 0.40, 0.40},
-    Shape{32, 32, 6, 2, 0.45, 0.45},  Shape{64, 64, 6, 2, 0.63, 0.65},
+    Shape{32, 32, 6, 1, 0.45, 0.45},  Shape{64, 32, 8, 1, 0.56, 0.56},
+    Shape{64, 64, 6, 2, 0.66, 0.70},  Shape{128, 32, 5, 1, 0.66, 0.66},
     Shape{128, 64, 4, 1, 0.71, 0.71}, Shape{128, 128, 3, 2, 0.74, 0.83}};
 // Through registers: a small tile leaves some for that.
 constexpr std::array kUnaligned = {Shape{64, 64, 3, 2, 0.2, 0.2}};
 
 constexpr int kMinStages = 3;
+
+// With fewer rows the memory is what decides, wherever blocks are.
+constexpr int kComputeRows = 32;
 
 bool takes_fp8(const Arch& arch) {
     return arch.number == 89 || arch.number >= 120;
@@ -38,6 +42,12 @@ constexpr int kReserve = 1024;
 
 int stage_bytes(const Shape& shape, const Fp8GemmProblem& problem) {
     return fp8_gemm_stage_bytes(shape.m, shape.n, problem.trans_a, problem.trans_b);
+}
+
+// On devices with little shared memory, and for operands that are transposed on their way, a shape
+// may be too large.
+bool fits(const Shape& shape, const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    return kMinStages * stage_bytes(shape, problem) <= facts.shared_bytes_per_block;
 }
 
 // As many as the shape asks for, where its blocks fit on an SM with them.
@@ -59,10 +69,11 @@ Fp8GemmTile tile_of(const Shape& shape, const Fp8GemmProblem& problem, const Dev
 
 // A model of the time, in microseconds on an H200; only ratios matter.
 constexpr double kStart = 3.3;        // a launch, the first bytes from memory, the last to it
+constexpr double kEarly = 0.6;        // of which so much is hidden where blocks begin early
 constexpr double kMacs = 2.14e6;      // products a microsecond on one SM
 constexpr double kBytes = 4.5e6;      // a microsecond, from memory
 constexpr double kNearBytes = 7.5e6;  // and from the L2
-constexpr double kMerge = 1.0;        // splits leave their parts and meet
+constexpr double kMerge = 2.0;        // splits find memory, leave their parts and meet
 constexpr double kPartBytes = 4.0e6;  // of which so many a microsecond go and come
 constexpr double kOverlap = 0.03;     // what does not overlap of all that should
 
@@ -86,6 +97,9 @@ double time_of(const Shape& shape, std::int64_t splits, const Fp8GemmProblem& p,
     const double near = number(blocks) * number(steps) * (shape.m + shape.n) / kNearBytes;
     double time =
         kStart + std::max({products, memory, near}) + kOverlap * (products + memory + near);
+    if (fp8_gemm_begins_early(fp8_gemm_spec(p, tile_of(shape, p, facts), facts), facts)) {
+        time -= kEarly;
+    }
     if (splits > 1) time += kMerge + 2 * 4 * number(blocks) * area / kPartBytes;
     return time;
 }
@@ -95,18 +109,19 @@ bool promotes(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
 }
 
 template <class Body>
-void for_each_shape(const Fp8GemmProblem& problem, const Body& body) {
+void for_each_shape(const Fp8GemmProblem& problem, const DeviceFacts& facts, const Body& body) {
     const std::span<const Shape> shapes =
         problem.aligned ? std::span<const Shape>(kAligned) : std::span<const Shape>(kUnaligned);
-    for (const Shape& shape : shapes)
-        body(shape);
+    for (const Shape& shape : shapes) {
+        if (fits(shape, problem, facts)) body(shape);
+    }
 }
 
 }  // namespace
 
 std::vector<Fp8GemmTile> fp8_gemm_tiles(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
     std::vector<Fp8GemmTile> tiles;
-    for_each_shape(problem,
+    for_each_shape(problem, facts,
                    [&](const Shape& shape) { tiles.push_back(tile_of(shape, problem, facts)); });
     return tiles;
 }
@@ -114,7 +129,7 @@ std::vector<Fp8GemmTile> fp8_gemm_tiles(const Fp8GemmProblem& problem, const Dev
 Fp8GemmTile fp8_gemm_tile(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
     Fp8GemmTile best;
     double best_time = 0;
-    for_each_shape(problem, [&](const Shape& shape) {
+    for_each_shape(problem, facts, [&](const Shape& shape) {
         const std::int64_t tiles =
             product(ceil_div(problem.m, shape.m), ceil_div(problem.n, shape.n));
         const std::int64_t k_tiles = ceil_div(problem.k, fp8_gemm_tile_k(shape.m, shape.n));
@@ -130,10 +145,12 @@ Fp8GemmTile fp8_gemm_tile(const Fp8GemmProblem& problem, const DeviceFacts& fact
     return best;
 }
 
-bool fp8_gemm_fills_sm(const Spec& spec, const DeviceFacts& facts) {
+bool fp8_gemm_begins_early(const Spec& spec, const DeviceFacts& facts) {
+    if (facts.arch.number < 90) return false;
+    const int tile_m = value_of(spec, "tile_m");
+    if (tile_m < kComputeRows) return true;
     const bool unpack = value_of(spec, "unpack") != 0;
-    const int by_registers =
-        fp8_gemm_blocks_an_sm(value_of(spec, "tile_m"), value_of(spec, "tile_n"), unpack, false);
+    const int by_registers = fp8_gemm_blocks_an_sm(tile_m, value_of(spec, "tile_n"), unpack, false);
     return by_registers == 1 ||
            2 * (fp8_gemm_shared_bytes(spec) + kReserve) > facts.shared_bytes_per_sm;
 }

@@ -21,8 +21,11 @@ std::vector<Fp8GemmTile> fp8_gemm_tiles(const Fp8GemmProblem& problem, const Dev
 // The one that takes the least time.
 Fp8GemmTile fp8_gemm_tile(const Fp8GemmProblem& problem, const DeviceFacts& facts);
 
-// Whether there is no room for a second block on an SM.
-bool fp8_gemm_fills_sm(const Spec& spec, const DeviceFacts& facts);
+// Whether blocks of the next launch may begin before those of the one before have ended: they take
+// the places of an SM beside those that run there, and two of them might then share an SM while
+// another has none. Where one block fills an SM they can't, and where the memory decides it is
+// the same.
+bool fp8_gemm_begins_early(const Spec& spec, const DeviceFacts& facts);
 
 Spec fp8_gemm_spec(const Fp8GemmProblem& problem, const Fp8GemmTile& tile,
                    const DeviceFacts& facts);

@@ -33,10 +33,11 @@ struct Fp8GemmParams {
     int out_vectors;  // rows of the output begin at multiples of 16 bytes
 };
 
-// How the warps of a block share its products: along M and N, and along K what is left of eight
-// warps, where a warp's part would else be too small to hide the latency of its neighbours. Where
-// fragments are unpacked, the widest tile has four warps of 64x64, because each unpacked fragment
-// then serves more products, and two such blocks on an SM.
+// How the warps of a block share its products: along M and N, and along K where a warp's part would
+// else be too small to hide the latency of its neighbours. Tiles of 32 columns belong to few rows,
+// and have an SM to themselves: as many warps as that takes. Where fragments are unpacked, the
+// widest tile has four warps of 64x64, because each unpacked fragment then serves more products,
+// and two such blocks on an SM.
 struct Fp8GemmWarps {
     int m;
     int n;
@@ -47,6 +48,8 @@ struct Fp8GemmWarps {
 
 constexpr Fp8GemmWarps fp8_gemm_warps(int tile_m, int tile_n, bool unpack) {
     if (tile_m * tile_n >= 128 * 128) return {2, unpack ? 2 : 4, 1};
+    if (tile_n == 32 && tile_m == 32) return {1, 2, 8};
+    if (tile_n == 32 && tile_m > 32) return {tile_m / 32, 1, 4};
     const int m = tile_m < 64 ? 1 : 2;
     const int n = tile_m >= 64 ? 2 : (tile_n < 64 ? tile_n / 16 : 4);
     return {m, n, 8 / (m * n)};
@@ -61,9 +64,10 @@ constexpr int fp8_gemm_tile_k(int tile_m, int tile_n) {
 // What the compiler is told of the registers: as many blocks shall fit on an SM. `pressed`: two
 // sets of sums of operands that are both transposed, or rows that come through registers.
 constexpr int fp8_gemm_blocks_an_sm(int tile_m, int tile_n, bool unpack, bool pressed) {
-    const int a_warp = tile_m * tile_n / fp8_gemm_warps(tile_m, tile_n, unpack).all();
+    const int warps = fp8_gemm_warps(tile_m, tile_n, unpack).all();
+    const int a_warp = tile_m * tile_n / warps;
     const bool four_warps = a_warp >= 64 * 64;
-    return pressed || (a_warp >= 32 * 32 && !four_warps) ? 1 : 2;
+    return pressed || warps > 8 || (a_warp >= 32 * 32 && !four_warps) ? 1 : 2;
 }
 
 // Bytes from row to row of an operand's tile in shared memory: along K, or along M or N where the

@@ -132,11 +132,14 @@ TEST_CASE("few rows take narrow tiles, many rows wide ones") {
     CHECK(tile(16, 4096, 4096) == std::pair(16, 32));
     CHECK(tile(16, 14336, 4096) == std::pair(16, 64));
     CHECK(tile(32, 4096, 4096) == std::pair(32, 32));
-    CHECK(tile(64, 4096, 4096) == std::pair(64, 64));
+    CHECK(tile(64, 4096, 4096) == std::pair(64, 32));
+    CHECK(tile(64, 14336, 4096) == std::pair(64, 64));
+    CHECK(tile(128, 4096, 4096) == std::pair(128, 32));
+    CHECK(tile(128, 14336, 4096) == std::pair(128, 128));
     CHECK(tile(256, 4096, 4096) == std::pair(128, 64));
     CHECK(tile(384, 4096, 4096) == std::pair(64, 64));
     CHECK(tile(512, 4096, 4096) == std::pair(128, 128));
-    CHECK(tile(128, 4096, 14336) == std::pair(128, 64));
+    CHECK(tile(128, 4096, 14336) == std::pair(128, 32));
     CHECK(tile(4096, 4096, 4096) == std::pair(128, 128));
     CHECK(tile(8192, 8192, 8192) == std::pair(128, 128));
     CHECK(text_of(choose_fp8_gemm(linear(4096, 4096, 4096), kHopper).spec) ==
@@ -154,7 +157,8 @@ TEST_CASE("a long k is divided where tiles are few, and not where they are many"
 TEST_CASE("only blocks that fill an SM begin before their predecessors end") {
     CHECK(choose_fp8_gemm(linear(16, 4096, 4096), kHopper).geometry.programmatic);
     CHECK(choose_fp8_gemm(linear(256, 4096, 4096), kHopper).geometry.programmatic);
-    CHECK_FALSE(choose_fp8_gemm(linear(64, 4096, 4096), kHopper).geometry.programmatic);
+    CHECK(choose_fp8_gemm(linear(64, 4096, 4096), kHopper).geometry.programmatic);
+    CHECK_FALSE(choose_fp8_gemm(linear(64, 14336, 4096), kHopper).geometry.programmatic);
     CHECK_FALSE(choose_fp8_gemm(linear(512, 4096, 4096), kHopper).geometry.programmatic);
     CHECK_FALSE(choose_fp8_gemm(linear(16, 4096, 4096), kAda).geometry.programmatic);
 }
