@@ -16,14 +16,23 @@ using checks::refuse;
 // No struct of arguments will ever be this large: a size that is was never set.
 constexpr std::size_t kImplausible = 4096;
 
+// The bytes of a struct up to the end of `last`.
+template <class Args, class Field>
+std::size_t bytes_through(Field Args::*last) {
+    const Args args{};
+    const auto* begin = reinterpret_cast<const unsigned char*>(&args);
+    const auto* end = reinterpret_cast<const unsigned char*>(&(args.*last) + 1);
+    return static_cast<std::size_t>(end - begin);
+}
+
 // The caller's struct, in the form that this library knows. An older, shorter one lacks the last
-// fields, which are then left out; a newer, longer one may not use what is unknown here. `first` is
-// the size of the first version.
-template <class Args>
-Args known_fields(const Args* given, const char* type, std::size_t first) {
+// fields, which are then left out; a newer, longer one may not use what is unknown here. `last` is
+// the last field of the first version.
+template <class Args, class Field>
+Args known_fields(const Args* given, const char* type, Field Args::*last) {
     if (given == nullptr) refuse("args is null: point it to a {}", type);
     const std::size_t size = given->size;
-    if (size < first || size > kImplausible) {
+    if (size < bytes_through(last) || size > kImplausible) {
         refuse("args->size is {}: set it to sizeof({}), which is {} in this version", size, type,
                sizeof(Args));
     }
@@ -42,7 +51,26 @@ Args known_fields(const Args* given, const char* type, std::size_t first) {
     return args;
 }
 
-// Who has which rows of q, k and v.
+void check_reserved(std::int32_t reserved) {
+    if (reserved == 0) return;
+    refuse("reserved is {}; it must be 0: clear the whole struct first", reserved);
+}
+
+// Where the keys of each request stand, as attention and append_kv are told it.
+template <class Args, class Known>
+void add_cache(Args& args, const Known& known) {
+    args.k = required(known.k, "k");
+    args.v = required(known.v, "v");
+    args.kv_lens = optional(known.kv_lens, "kv_lens");
+    args.kv_indptr = optional(known.kv_indptr, "kv_indptr");
+    args.req_to_token = optional(known.req_to_token, "req_to_token");
+    args.req_pool_indices = optional(known.req_pool_indices, "req_pool_indices");
+    args.block_table = optional(known.block_table, "block_table");
+    args.kv_page_indptr = optional(known.kv_page_indptr, "kv_page_indptr");
+    args.kv_page_indices = optional(known.kv_page_indices, "kv_page_indices");
+    args.last_page_len = optional(known.last_page_len, "last_page_len");
+}
+
 void add_requests(AttentionArgs& args, const jitney_attention_args& known) {
     args.qo_indptr = optional(known.qo_indptr, "qo_indptr");
     if (known.qo_indptr_host != nullptr) {
@@ -52,19 +80,8 @@ void add_requests(AttentionArgs& args, const jitney_attention_args& known) {
         args.qo_indptr_host = {known.qo_indptr_host,
                                static_cast<std::size_t>(args.qo_indptr->shape[0])};
     }
-    args.kv_lens = optional(known.kv_lens, "kv_lens");
-    args.kv_indptr = optional(known.kv_indptr, "kv_indptr");
     args.new_k = optional(known.new_k, "new_k");
     args.new_v = optional(known.new_v, "new_v");
-}
-
-void add_pages(AttentionArgs& args, const jitney_attention_args& known) {
-    args.req_to_token = optional(known.req_to_token, "req_to_token");
-    args.req_pool_indices = optional(known.req_pool_indices, "req_pool_indices");
-    args.block_table = optional(known.block_table, "block_table");
-    args.kv_page_indptr = optional(known.kv_page_indptr, "kv_page_indptr");
-    args.kv_page_indices = optional(known.kv_page_indices, "kv_page_indices");
-    args.last_page_len = optional(known.last_page_len, "last_page_len");
     if (known.max_kv_len != 0) args.max_kv_len = known.max_kv_len;
 }
 
@@ -79,19 +96,14 @@ void add_options(AttentionArgs& args, const jitney_attention_args& known) {
     if (known.softcap != 0) args.softcap = known.softcap;
     args.alibi_slopes = optional(known.alibi_slopes, "alibi_slopes");
     args.sinks = optional(known.sinks, "sinks");
-    if (known.reserved != 0) {
-        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
-    }
+    check_reserved(known.reserved);
     args.batch_invariant = known.batch_invariant != 0;
     args.workspace = {known.workspace, known.workspace_bytes};
 }
 
-RotaryStyle style_of(std::int32_t style, std::int32_t reserved) {
+RotaryStyle style_of(std::int32_t style) {
     if (style != JITNEY_INTERLEAVED && style != JITNEY_HALF_SPLIT) {
         refuse("style is {}; it is JITNEY_INTERLEAVED (0) or JITNEY_HALF_SPLIT (1)", style);
-    }
-    if (reserved != 0) {
-        refuse("reserved is {}; it must be 0: clear the whole struct first", reserved);
     }
     return style == JITNEY_HALF_SPLIT ? RotaryStyle::half_split : RotaryStyle::interleaved;
 }
@@ -122,29 +134,23 @@ void set_logits(AttentionArgs& args, const jitney_attention_args& known) {
 }  // namespace
 
 AttentionArgs arguments(const jitney_attention_args* given) {
-    const auto known =
-        known_fields(given, "jitney_attention_args",
-                     offsetof(jitney_attention_args, causal) + sizeof(given->causal));
+    const auto known = known_fields(given, "jitney_attention_args", &jitney_attention_args::causal);
     AttentionArgs args;
     args.q = required(known.q, "q");
-    args.k = required(known.k, "k");
-    args.v = required(known.v, "v");
+    add_cache(args, known);
     args.out = required(known.out, "out");
     args.mask = optional(known.mask, "mask");
     args.lse = optional(known.lse, "lse");
     args.causal = known.causal != 0;
     if (known.scale != 0) args.scale = known.scale;
     add_requests(args, known);
-    add_pages(args, known);
     add_options(args, known);
     set_logits(args, known);
     return args;
 }
 
 RotaryArgs arguments(const jitney_rotary_args* given) {
-    const auto known =
-        known_fields(given, "jitney_rotary_args",
-                     offsetof(jitney_rotary_args, reserved) + sizeof(given->reserved));
+    const auto known = known_fields(given, "jitney_rotary_args", &jitney_rotary_args::reserved);
     RotaryArgs args;
     args.q = required(known.q, "q");
     args.k = optional(known.k, "k");
@@ -153,40 +159,32 @@ RotaryArgs arguments(const jitney_rotary_args* given) {
     args.cos = required(known.cos, "cos");
     args.sin = required(known.sin, "sin");
     args.positions = optional(known.positions, "positions");
-    args.style = style_of(known.style, known.reserved);
+    args.style = style_of(known.style);
+    check_reserved(known.reserved);
     return args;
 }
 
 AppendKvArgs arguments(const jitney_append_kv_args* given) {
     const auto known =
-        known_fields(given, "jitney_append_kv_args",
-                     offsetof(jitney_append_kv_args, reserved) + sizeof(given->reserved));
+        known_fields(given, "jitney_append_kv_args", &jitney_append_kv_args::reserved);
     AppendKvArgs args;
     args.new_k = required(known.new_k, "new_k");
     args.new_v = required(known.new_v, "new_v");
     args.new_indptr = optional(known.new_indptr, "new_indptr");
-    args.k = required(known.k, "k");
-    args.v = required(known.v, "v");
-    args.kv_lens = optional(known.kv_lens, "kv_lens");
-    args.kv_indptr = optional(known.kv_indptr, "kv_indptr");
-    args.req_to_token = optional(known.req_to_token, "req_to_token");
-    args.req_pool_indices = optional(known.req_pool_indices, "req_pool_indices");
-    args.block_table = optional(known.block_table, "block_table");
-    args.kv_page_indptr = optional(known.kv_page_indptr, "kv_page_indptr");
-    args.kv_page_indices = optional(known.kv_page_indices, "kv_page_indices");
-    args.last_page_len = optional(known.last_page_len, "last_page_len");
+    add_cache(args, known);
     args.cos = optional(known.cos, "cos");
     args.sin = optional(known.sin, "sin");
     args.positions = optional(known.positions, "positions");
     args.q = optional(known.q, "q");
     args.q_out = optional(known.q_out, "q_out");
-    args.style = style_of(known.style, known.reserved);
+    args.style = style_of(known.style);
+    check_reserved(known.reserved);
     return args;
 }
 
 MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& parts) {
-    const auto known = known_fields(given, "jitney_merge_states_args",
-                                    offsetof(jitney_merge_states_args, lse) + sizeof(given->lse));
+    const auto known =
+        known_fields(given, "jitney_merge_states_args", &jitney_merge_states_args::lse);
     if (known.part_count > parts.size()) {
         refuse("part_count is {}; it is at most {}: give several partial results in one tensor",
                known.part_count, parts.size());
@@ -204,12 +202,9 @@ MergeStatesArgs arguments(const jitney_merge_states_args* given, MergeParts& par
 }
 
 Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given) {
-    const auto known = known_fields(
-        given, "jitney_fp8_quantize_args",
-        offsetof(jitney_fp8_quantize_args, workspace_bytes) + sizeof(given->workspace_bytes));
-    if (known.reserved != 0) {
-        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
-    }
+    const auto known =
+        known_fields(given, "jitney_fp8_quantize_args", &jitney_fp8_quantize_args::workspace_bytes);
+    check_reserved(known.reserved);
     Fp8QuantizeArgs args;
     args.x = required(known.x, "x");
     args.out = optional(known.out, "out");
@@ -223,12 +218,8 @@ Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given) {
 }
 
 Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given) {
-    const auto known =
-        known_fields(given, "jitney_fp8_gemm_args",
-                     offsetof(jitney_fp8_gemm_args, reserved) + sizeof(given->reserved));
-    if (known.reserved != 0) {
-        refuse("reserved is {}; it must be 0: clear the whole struct first", known.reserved);
-    }
+    const auto known = known_fields(given, "jitney_fp8_gemm_args", &jitney_fp8_gemm_args::reserved);
+    check_reserved(known.reserved);
     Fp8GemmArgs args;
     args.a = required(known.a, "a");
     args.b = required(known.b, "b");
@@ -255,9 +246,8 @@ Fp8Recipe recipe_of(const jitney_fp8_recipe& given) {
 }
 
 Fp8LinearArgs arguments(const jitney_fp8_linear_args* given) {
-    const auto known = known_fields(
-        given, "jitney_fp8_linear_args",
-        offsetof(jitney_fp8_linear_args, workspace_bytes) + sizeof(given->workspace_bytes));
+    const auto known =
+        known_fields(given, "jitney_fp8_linear_args", &jitney_fp8_linear_args::workspace_bytes);
     Fp8LinearArgs args;
     args.x = required(known.x, "x");
     args.weight = required(known.weight, "weight");
@@ -278,8 +268,7 @@ Fp8LinearArgs arguments(const jitney_fp8_linear_args* given) {
 
 Fp8LinearBackwardArgs arguments(const jitney_fp8_linear_backward_args* given) {
     const auto known = known_fields(given, "jitney_fp8_linear_backward_args",
-                                    offsetof(jitney_fp8_linear_backward_args, workspace_bytes) +
-                                        sizeof(given->workspace_bytes));
+                                    &jitney_fp8_linear_backward_args::workspace_bytes);
     Fp8LinearBackwardArgs args;
     args.grad_y = required(known.grad_y, "grad_y");
     args.saved = {required(known.x_codes, "x_codes"), required(known.weight_codes, "weight_codes"),
