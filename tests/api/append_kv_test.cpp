@@ -13,10 +13,7 @@ namespace jitney::tests {
 namespace {
 
 AppendKvArgs args_of(AppendProblem& problem, DeviceType type) {
-    Views views = problem.views();
-    for (auto& [name, view] : views)
-        view.device = {type, 0};
-    return append_call<AppendKvArgs>(problem.shape, views,
+    return append_call<AppendKvArgs>(problem.shape, problem.views({type, 0}),
                                      problem.shape.style.value_or(RotaryStyle::interleaved));
 }
 

@@ -18,19 +18,13 @@ struct GoodCall {
 
     AttentionArgs args() {
         AttentionArgs args;
-        for (const auto& [to, from] : {std::pair{&args.q, &q}, std::pair{&args.k, &k},
-                                       std::pair{&args.v, &v}, std::pair{&args.out, &out}}) {
-            *to = at(*from);
-        }
-        args.mask = at(mask);
-        args.lse = at(lse);
+        args.q = q.view(device);
+        args.k = k.view(device);
+        args.v = v.view(device);
+        args.out = out.view(device);
+        args.mask = mask.view(device);
+        args.lse = lse.view(device);
         return args;
-    }
-
-    Tensor at(HostTensor& tensor) const {
-        Tensor view = tensor.view();
-        view.device = device;
-        return view;
     }
 
     Device device;
@@ -150,10 +144,6 @@ std::vector<Bad> bad_memory() {
          },
          {"lse", "GPU 3"}},
     };
-}
-
-void reshape(Tensor& tensor, std::initializer_list<std::int64_t> shape) {
-    tensor = Tensor::contiguous(tensor.data, tensor.dtype, shape, tensor.device);
 }
 
 std::vector<Bad> bad_masks_and_scales() {

@@ -3,11 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "jitney/error.hpp"
+#include "jitney/tensor.hpp"
 
 namespace jitney::tests {
 
@@ -18,6 +21,10 @@ struct BadCall {
     std::vector<std::string> words;  // all of them stand in the sentence
     ErrorCode code = ErrorCode::invalid_argument;
 };
+
+inline void reshape(Tensor& tensor, std::initializer_list<std::int64_t> shape) {
+    tensor = Tensor::contiguous(tensor.data, tensor.dtype, shape, tensor.device);
+}
 
 // One sentence: no line break, no full stop inside or at the end, not empty.
 inline void check_sentence(const std::string& text) {

@@ -21,9 +21,7 @@ fake::Cuda& start_software_gpu();
 
 // The tensor as if it lay on a GPU: the fake's memory is host memory.
 inline Tensor on_gpu(HostTensor& tensor, int device = 0) {
-    Tensor view = tensor.view();
-    view.device = {DeviceType::cuda, device};
-    return view;
+    return tensor.view({DeviceType::cuda, device});
 }
 
 }  // namespace jitney::tests

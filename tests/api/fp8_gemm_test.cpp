@@ -22,21 +22,15 @@ struct GoodCall {
 
     Fp8GemmArgs args() {
         Fp8GemmArgs args;
-        args.a = at(a);
-        args.b = at(b);
-        args.out = at(out);
-        args.dequant_scale = at(scale);
-        args.bias = at(bias);
-        args.out_multiplier = at(multiplier);
-        args.amax = at(amax);
+        args.a = a.view(device);
+        args.b = b.view(device);
+        args.out = out.view(device);
+        args.dequant_scale = scale.view(device);
+        args.bias = bias.view(device);
+        args.out_multiplier = multiplier.view(device);
+        args.amax = amax.view(device);
         args.trans_b = true;
         return args;
-    }
-
-    Tensor at(HostTensor& tensor) const {
-        Tensor view = tensor.view();
-        view.device = device;
-        return view;
     }
 
     Device device;
@@ -48,10 +42,6 @@ struct GoodCall {
     HostTensor multiplier{DType::fp32, {1}};
     HostTensor amax{DType::fp32, {1}};
 };
-
-void reshape(Tensor& tensor, std::initializer_list<std::int64_t> shape) {
-    tensor = Tensor::contiguous(tensor.data, tensor.dtype, shape, tensor.device);
-}
 
 std::vector<Bad> bad_calls() {
     return {

@@ -23,19 +23,13 @@ struct GoodCall {
 
     Fp8QuantizeArgs args() {
         Fp8QuantizeArgs args;
-        args.x = at(x);
-        args.out = at(out);
-        args.out_transposed = at(out_transposed);
-        args.multiplier = at(multiplier);
-        args.scale = at(scale);
-        args.amax = at(amax);
+        args.x = x.view(device);
+        args.out = out.view(device);
+        args.out_transposed = out_transposed.view(device);
+        args.multiplier = multiplier.view(device);
+        args.scale = scale.view(device);
+        args.amax = amax.view(device);
         return args;
-    }
-
-    Tensor at(HostTensor& tensor) const {
-        Tensor view = tensor.view();
-        view.device = device;
-        return view;
     }
 
     Device device;
@@ -46,10 +40,6 @@ struct GoodCall {
     HostTensor scale{DType::fp32, {1}};
     HostTensor amax{DType::fp32, {1}};
 };
-
-void reshape(Tensor& tensor, std::initializer_list<std::int64_t> shape) {
-    tensor = Tensor::contiguous(tensor.data, tensor.dtype, shape, tensor.device);
-}
 
 std::vector<Bad> bad_calls() {
     return {

@@ -16,11 +16,7 @@ namespace {
 // The call, its tensors on that device; `parts` is what the call points to.
 MergeStatesArgs args_of(MergeProblem& problem, std::vector<PartialState>& parts,
                         DeviceType type = DeviceType::cuda) {
-    const auto view = [type](HostTensor& tensor) {
-        Tensor on = tensor.view();
-        on.device = {type, 0};
-        return on;
-    };
+    const auto view = [type](HostTensor& tensor) { return tensor.view({type, 0}); };
     parts = problem.parts<PartialState>(view);
     MergeStatesArgs args;
     args.parts = parts;

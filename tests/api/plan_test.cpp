@@ -55,10 +55,7 @@ ServingShape serving_shape(bool packed, KeyForm keys, Random& random) {
 }
 
 AttentionArgs args_of(ServingProblem& problem) {
-    Views views = problem.views();
-    for (auto& [name, view] : views)
-        view.device = {DeviceType::cuda, 0};
-    return serving_call<AttentionArgs>(problem.shape, views);
+    return serving_call<AttentionArgs>(problem.shape, problem.views({DeviceType::cuda, 0}));
 }
 
 void check_result(ServingProblem& problem, ServingProblem expected) {

@@ -15,20 +15,14 @@ struct GoodCall {
 
     RotaryArgs args() {
         RotaryArgs args;
-        args.q = at(q);
-        args.k = at(k);
-        args.q_out = at(q_out);
-        args.k_out = at(k_out);
-        args.cos = at(cos);
-        args.sin = at(sin);
-        args.positions = at(positions);
+        args.q = q.view(device);
+        args.k = k.view(device);
+        args.q_out = q_out.view(device);
+        args.k_out = k_out.view(device);
+        args.cos = cos.view(device);
+        args.sin = sin.view(device);
+        args.positions = positions.view(device);
         return args;
-    }
-
-    Tensor at(HostTensor& tensor) const {
-        Tensor view = tensor.view();
-        view.device = device;
-        return view;
     }
 
     Device device;
@@ -40,10 +34,6 @@ struct GoodCall {
     HostTensor sin{DType::fp32, {5, 3}};
     HostTensor positions{DType::int32, {2, 3}};
 };
-
-void reshape(Tensor& tensor, std::initializer_list<std::int64_t> shape) {
-    tensor = Tensor::contiguous(tensor.data, tensor.dtype, shape, tensor.device);
-}
 
 std::vector<Bad> bad_calls() {
     return {

@@ -17,10 +17,7 @@ namespace jitney::tests {
 namespace {
 
 AttentionArgs args_on(ServingProblem& problem, DeviceType type) {
-    Views views = problem.views();
-    for (auto& [name, view] : views)
-        view.device = {type, 0};
-    return serving_call<AttentionArgs>(problem.shape, views);
+    return serving_call<AttentionArgs>(problem.shape, problem.views({type, 0}));
 }
 
 std::vector<int> host_indptr(const ServingShape& shape) {

@@ -38,9 +38,7 @@ AttentionArgs with_lengths(AttentionArgs args, const ServingCase& test,
 // What the case needs compiled; nothing where the forced kernel can't run it.
 std::vector<std::string> specs_of(const ServingCase& test, Random& random) {
     ServingProblem problem(test.shape, random);
-    Views views = problem.views();
-    for (auto& [name, view] : views)
-        view.device = {DeviceType::cuda, 0};
+    const Views views = problem.views({DeviceType::cuda, 0});
     const std::vector<int> ends = host_indptr(test.shape);
     std::optional<Scope> scope;
     if (!test.kernel.empty()) scope.emplace(test.kernel);

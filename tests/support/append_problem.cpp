@@ -76,13 +76,6 @@ AppendProblem::AppendProblem(const AppendShape& problem, Random& random) : shape
     tensors.emplace("positions", std::move(positions));
 }
 
-Views AppendProblem::views() {
-    Views all;
-    for (auto& [name, tensor] : tensors)
-        all.emplace(name, tensor.view());
-    return all;
-}
-
 void AppendProblem::run_reference() {
     const bool half = shape.style && *shape.style == RotaryStyle::half_split;
     reference::append_kv(append_call<reference::AppendKv>(

@@ -34,7 +34,7 @@ class AppendProblem {
     AppendShape shape;
     std::map<std::string, HostTensor> tensors;
 
-    Views views();
+    Views views(const Device& device = kHost) { return views_of(tensors, device); }
     HostTensor& at(const std::string& name) { return tensors.at(name); }
     // Where q's rotation goes; only with q.
     const char* q_out() const { return shape.q_in_place ? "q" : "q_out"; }
@@ -53,23 +53,11 @@ AppendShape random_append_shape(Random& random, bool packed, const std::vector<K
 template <class Args, class Style>
 Args append_call(const AppendShape& shape, const Views& views, Style style) {
     Args args;
-    const auto find = [&views](const char* name) -> std::optional<Tensor> {
-        const auto at = views.find(name);
-        return at == views.end() ? std::nullopt : std::optional(at->second);
-    };
+    const auto find = [&views](const char* name) { return find_view(views, name); };
     args.new_k = views.at("new_k");
     args.new_v = views.at("new_v");
     args.new_indptr = find("qo_indptr");
-    args.k = views.at("k");
-    args.v = views.at("v");
-    args.kv_lens = find("kv_lens");
-    args.kv_indptr = find("kv_indptr");
-    args.req_to_token = find("req_to_token");
-    args.req_pool_indices = find("req_pool_indices");
-    args.block_table = find("block_table");
-    args.kv_page_indptr = find("kv_page_indptr");
-    args.kv_page_indices = find("kv_page_indices");
-    args.last_page_len = find("last_page_len");
+    set_cache(args, views);
     args.cos = find("cos");
     args.sin = find("sin");
     args.positions = find("positions");

@@ -92,8 +92,8 @@ std::int64_t HostTensor::elements() const {
     return std::accumulate(shape_.begin(), shape_.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-Tensor HostTensor::view() {
-    return view_at(storage_.data(), {DeviceType::cpu, 0});
+Tensor HostTensor::view(const Device& device) {
+    return view_at(storage_.data(), device);
 }
 
 Tensor HostTensor::view_at(void* base, Device device) const {

@@ -25,6 +25,8 @@ struct Layout {
     std::vector<std::int64_t> padding;
 };
 
+inline constexpr Device kHost{DeviceType::cpu, 0};
+
 // [batch, length, heads, head_dim] with the heads outside the length.
 inline const Layout kBhld{{0, 2, 1, 3}, {}};
 
@@ -36,8 +38,8 @@ class HostTensor {
     DType dtype() const { return dtype_; }
     std::int64_t elements() const;
 
-    // The view, with the device type cpu; it stays valid while this object is not destroyed.
-    Tensor view();
+    // The view, as if it lay on `device`; it stays valid while this object is not destroyed.
+    Tensor view(const Device& device = kHost);
     // The same view of a copy of all of storage() that lies elsewhere, at `base`.
     Tensor view_at(void* base, Device device) const;
     // All the memory, poison included.

@@ -226,13 +226,6 @@ void ServingProblem::add_options(Random& random) {
     tensors.emplace("mask", std::move(mask));
 }
 
-Views ServingProblem::views() {
-    Views all;
-    for (auto& [name, tensor] : tensors)
-        all.emplace(name, tensor.view());
-    return all;
-}
-
 std::int64_t ServingProblem::first_query(std::int64_t request) const {
     std::int64_t first = 0;
     for (std::int64_t i = 0; i < request; ++i)

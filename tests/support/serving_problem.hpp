@@ -11,6 +11,7 @@
 
 #include "jitney/tensor.hpp"
 #include "tests/support/host_tensor.hpp"
+#include "tests/support/views.hpp"
 
 namespace jitney::tests {
 
@@ -64,8 +65,6 @@ struct ServingShape {
     std::string text() const;
 };
 
-using Views = std::map<std::string, Tensor>;
-
 // The tensors of a call by the names of its fields. out and lse are poisoned; so is what no request
 // has: the rest of pools, pages and padded caches, and the ends of tables.
 class ServingProblem {
@@ -75,7 +74,7 @@ class ServingProblem {
     ServingShape shape;
     std::map<std::string, HostTensor> tensors;
 
-    Views views();
+    Views views(const Device& device = kHost) { return views_of(tensors, device); }
     HostTensor& at(const std::string& name) { return tensors.at(name); }
     const HostTensor& at(const std::string& name) const { return tensors.at(name); }
 
@@ -113,25 +112,13 @@ class ServingProblem {
 template <class Args>
 Args serving_call(const ServingShape& shape, const Views& views) {
     Args args;
-    const auto find = [&views](const char* name) -> std::optional<Tensor> {
-        const auto at = views.find(name);
-        return at == views.end() ? std::nullopt : std::optional(at->second);
-    };
+    const auto find = [&views](const char* name) { return find_view(views, name); };
     args.q = views.at("q");
-    args.k = views.at("k");
-    args.v = views.at("v");
+    set_cache(args, views);
     args.out = views.at("out");
     args.lse = find("lse");
     args.mask = find("mask");
     args.qo_indptr = find("qo_indptr");
-    args.kv_indptr = find("kv_indptr");
-    args.kv_lens = find("kv_lens");
-    args.req_to_token = find("req_to_token");
-    args.req_pool_indices = find("req_pool_indices");
-    args.block_table = find("block_table");
-    args.kv_page_indptr = find("kv_page_indptr");
-    args.kv_page_indices = find("kv_page_indices");
-    args.last_page_len = find("last_page_len");
     args.alibi_slopes = find("alibi_slopes");
     args.sinks = find("sinks");
     args.new_k = find("new_k");
