@@ -3,6 +3,7 @@
 
 #include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
+#include "reference/cache_fields.hpp"
 
 namespace jitney {
 
@@ -12,17 +13,8 @@ inline AttentionArgs as_attention(const AppendKvArgs& args) noexcept {
     AttentionArgs call;
     call.q = args.new_k;
     call.out = args.new_v;
-    call.k = args.k;
-    call.v = args.v;
+    reference::copy_cache(call, args);
     call.qo_indptr = args.new_indptr;
-    call.kv_lens = args.kv_lens;
-    call.kv_indptr = args.kv_indptr;
-    call.req_to_token = args.req_to_token;
-    call.req_pool_indices = args.req_pool_indices;
-    call.block_table = args.block_table;
-    call.kv_page_indptr = args.kv_page_indptr;
-    call.kv_page_indices = args.kv_page_indices;
-    call.last_page_len = args.last_page_len;
     return call;
 }
 

@@ -7,7 +7,7 @@
 #include "api/decision.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
-#include "reference/append_kv.hpp"
+#include "api/reference_call.hpp"
 
 namespace jitney {
 namespace {
@@ -30,28 +30,7 @@ void run_kernel(const AppendKvArgs& args, const policy::AppendKvProblem& problem
 }
 
 void run_reference(const AppendKvArgs& args) {
-    reference::AppendKv call;
-    call.new_k = args.new_k;
-    call.new_v = args.new_v;
-    call.new_indptr = args.new_indptr;
-    call.k = args.k;
-    call.v = args.v;
-    call.kv_lens = args.kv_lens;
-    call.kv_indptr = args.kv_indptr;
-    call.req_to_token = args.req_to_token;
-    call.req_pool_indices = args.req_pool_indices;
-    call.block_table = args.block_table;
-    call.kv_page_indptr = args.kv_page_indptr;
-    call.kv_page_indices = args.kv_page_indices;
-    call.last_page_len = args.last_page_len;
-    call.cos = args.cos;
-    call.sin = args.sin;
-    call.positions = args.positions;
-    call.style = args.style == RotaryStyle::interleaved ? reference::RotaryStyle::interleaved
-                                                        : reference::RotaryStyle::half_split;
-    call.q = args.q;
-    call.q_out = args.q_out;
-    reference::append_kv(call);
+    reference::append_kv(reference_call(args));
     note_reference_ran();
 }
 

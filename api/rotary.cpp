@@ -5,8 +5,8 @@
 #include "api/last_run.hpp"
 #include "api/prepared_rotary.hpp"
 #include "api/recent_calls.hpp"
+#include "api/reference_call.hpp"
 #include "jitney/error.hpp"
-#include "reference/rotary.hpp"
 
 namespace jitney {
 namespace {
@@ -14,17 +14,7 @@ namespace {
 using Recent = RecentCalls<PreparedRotary>;
 
 void run_reference(const RotaryArgs& args) {
-    reference::Rotary call;
-    call.q = args.q;
-    call.q_out = args.q_out;
-    call.k = args.k;
-    call.k_out = args.k_out;
-    call.cos = args.cos;
-    call.sin = args.sin;
-    call.positions = args.positions;
-    call.style = args.style == RotaryStyle::interleaved ? reference::RotaryStyle::interleaved
-                                                        : reference::RotaryStyle::half_split;
-    reference::rotary(call);
+    reference::rotary(reference_call(args));
     note_reference_ran();
 }
 

@@ -4,12 +4,10 @@
 
 #include "kernel_sources/attention/append_kv.h"
 #include "kernel_sources/common/constants.h"
+#include "policy/arithmetic.hpp"
 
 namespace jitney::policy {
 namespace {
-
-// The kernel counts the elements of a token in 32 bits, and looks a block past the last.
-constexpr std::int64_t kMaxToken = 0x7fff0000;
 
 std::int64_t elements_a_token(const AppendKvProblem& p) {
     return (2 * static_cast<std::int64_t>(p.kv_heads) + p.q_heads) * p.head_dim;
@@ -54,7 +52,7 @@ int tokens_a_block(int items) {
 
 std::int64_t blocks_of(const AppendKvProblem& p) {
     const int tokens = tokens_a_block(items_of(p, pairs_of(p)).a_token(p));
-    return p.tokens / tokens + (p.tokens % tokens != 0 ? 1 : 0);
+    return ceil_div(p.tokens, tokens);
 }
 
 }  // namespace
@@ -63,18 +61,9 @@ AppendKvChoice choose_append_kv(const AppendKvProblem& problem, const DeviceFact
     const int pairs = pairs_of(problem);
     const Items items = items_of(problem, pairs);
     AppendKvChoice choice;
-    choice.spec.kernel = KernelId::append_kv;
-    choice.spec.arch_number = facts.arch.number;
-    choice.spec.arch_suffix = facts.arch.suffix;
-    std::size_t slot = 0;
-    const auto add = [&](int value) {
-        choice.spec.values[slot++] = static_cast<std::int16_t>(value);
-    };
-    add(problem.format);
-    add(pairs);
-    add(problem.packed ? kPackedQueries : kDenseQueries);
-    add(problem.paged ? kPagedKv : kDenseKv);
-    add(static_cast<int>(problem.rotary));
+    choice.spec = spec_of(KernelId::append_kv, facts.arch,
+                          {problem.format, pairs, problem.packed ? kPackedQueries : kDenseQueries,
+                           problem.paged ? kPagedKv : kDenseKv, static_cast<int>(problem.rotary)});
     choice.k_items = items.k;
     choice.v_items = items.v;
     choice.q_items = items.q;
@@ -86,23 +75,19 @@ AppendKvChoice choose_append_kv(const AppendKvProblem& problem, const DeviceFact
 }
 
 Candidate rank_append_kv(const AppendKvProblem& problem, const DeviceFacts& facts) {
-    const KernelInfo& kernel = info(KernelId::append_kv);
-    const auto reject = [&kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
-        return Candidate{kernel.id, reason, a, b};
+    const Candidate candidate =
+        judge_arch_and_format(KernelId::append_kv, facts.arch, problem.format);
+    if (!candidate.accepted()) return candidate;
+    const auto reject = [](Reason reason, std::int64_t a, std::int64_t b) {
+        return Candidate{KernelId::append_kv, reason, a, b};
     };
-    if (facts.arch.number < kernel.minimum_arch) {
-        return reject(Reason::arch_too_old, kernel.minimum_arch, facts.arch.number);
-    }
-    if (!takes_format(kernel, problem.format)) {
-        return reject(Reason::format_unknown, problem.format);
-    }
     if (elements_a_token(problem) > kMaxToken) {
         return reject(Reason::token_too_large, elements_a_token(problem), kMaxToken);
     }
     if (blocks_of(problem) > kMaxGrid) {
         return reject(Reason::grid_too_large, blocks_of(problem), kMaxGrid);
     }
-    return Candidate{kernel.id};
+    return candidate;
 }
 
 std::vector<Spec> append_kv_catalogue(const AppendKvProblem& shape, const DeviceFacts& facts) {
@@ -111,9 +96,9 @@ std::vector<Spec> append_kv_catalogue(const AppendKvProblem& shape, const Device
     problem.tokens = 1;
     for (const bool aligned : {true, false}) {
         problem.aligned = aligned;
-        if (!rank_append_kv(problem, facts).accepted()) continue;
-        const Spec spec = choose_append_kv(problem, facts).spec;
-        if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+        if (rank_append_kv(problem, facts).accepted()) {
+            add_once(specs, choose_append_kv(problem, facts).spec);
+        }
     }
     return specs;
 }

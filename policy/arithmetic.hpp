@@ -7,7 +7,7 @@
 namespace jitney::policy {
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
+    return a / b + (a % b != 0 ? 1 : 0);
 }
 
 // Of two counts; what would not fit into 64 bits stays above every limit.

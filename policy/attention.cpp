@@ -17,20 +17,9 @@ constexpr std::int64_t kMaxRows = 0x7fff0000;
 constexpr std::int64_t kMaxKeys = 0x7fff0000;
 constexpr int kMaxDecodeQueries = 64;
 
-bool is_decode(KernelId kernel) {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
-}
-
-bool is_mma(KernelId kernel) {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_prefill_mma;
-}
-
 Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& tile,
                const DeviceFacts& facts) {
-    Spec spec;
-    spec.kernel = kernel;
-    spec.arch_number = facts.arch.number;
-    spec.arch_suffix = facts.arch.suffix;
+    Spec spec = spec_of(kernel, facts.arch);
     std::size_t slot = 0;
     const auto add = [&](int value) { spec.values[slot++] = static_cast<std::int16_t>(value); };
     add(p.head_dim);
@@ -82,10 +71,7 @@ std::int64_t row_tiles_of(const AttentionProblem& p, int tile_m) {
 HelperChoice helper_choice(KernelId kernel, int threads, int shared_bytes,
                            const DeviceFacts& facts) {
     HelperChoice choice;
-    choice.spec.kernel = kernel;
-    choice.spec.arch_number = facts.arch.number;
-    choice.spec.arch_suffix = facts.arch.suffix;
-    choice.spec.values[0] = static_cast<std::int16_t>(threads);
+    choice.spec = spec_of(kernel, facts.arch, {threads});
     choice.geometry.block[0] = static_cast<unsigned>(threads);
     choice.geometry.shared_bytes = shared_bytes;
     return choice;
@@ -182,10 +168,6 @@ bool ends_the_choice(const AttentionProblem& p, const Candidate& candidate) {
 // fewer but larger tiles.
 bool prefers_decode(const AttentionProblem& p) {
     return !p.packed && p.q_len <= 16 && rows_a_head(p) <= 64;
-}
-
-void add_once(std::vector<Spec>& specs, const Spec& spec) {
-    if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
 }
 
 std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {

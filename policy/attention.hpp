@@ -12,6 +12,15 @@
 
 namespace jitney::policy {
 
+// Of the four kernels of attention, those for few queries and many keys, and those on the
+// tensor cores.
+constexpr bool is_decode(KernelId kernel) noexcept {
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
+}
+constexpr bool is_mma(KernelId kernel) noexcept {
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_prefill_mma;
+}
+
 // The first query of each request and the end of the last, in memory of the caller's: what stood
 // there at another call can't be told, so that only two empty ones are equal.
 struct HostIndptr {

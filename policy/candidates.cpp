@@ -19,6 +19,15 @@ std::string format_text(const KernelInfo& kernel, std::int64_t format) {
 
 }  // namespace
 
+Candidate judge_arch_and_format(KernelId id, const Arch& arch, int format) noexcept {
+    const KernelInfo& kernel = info(id);
+    if (arch.number < kernel.minimum_arch) {
+        return {id, Reason::arch_too_old, kernel.minimum_arch, arch.number};
+    }
+    if (!takes_format(kernel, format)) return {id, Reason::format_unknown, format};
+    return {id};
+}
+
 std::string reason_text(const Candidate& c) {
     switch (c.reason) {
         case Reason::accepted:

@@ -41,11 +41,17 @@ struct Candidate {
     bool accepted() const noexcept { return reason == Reason::accepted; }
 };
 
+// What every kernel asks for first: an arch that it runs on, and a format that it has code for.
+Candidate judge_arch_and_format(KernelId kernel, const Arch& arch, int format) noexcept;
+
 // "head_dim 100 is not a multiple of 8"; empty where the candidate was accepted.
 std::string reason_text(const Candidate& candidate);
 
 // Blocks along x.
 inline constexpr std::int64_t kMaxGrid = 0x7fffffff;
+
+// Elements of a token that kernels count in an int, and look a block past the last.
+inline constexpr std::int64_t kMaxToken = 0x7fff0000;
 
 // Tiles that kernels count in an int, and look a grid past the last.
 inline constexpr std::int64_t kMaxTiles = 0x7f000000;

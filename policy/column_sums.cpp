@@ -15,11 +15,7 @@ constexpr int kBlocksAMultiprocessor = 2;
 
 ColumnSumsChoice choose_column_sums(const ColumnSumsProblem& problem, const DeviceFacts& facts) {
     ColumnSumsChoice choice;
-    choice.spec.kernel = KernelId::column_sums;
-    choice.spec.arch_number = facts.arch.number;
-    choice.spec.arch_suffix = facts.arch.suffix;
-    choice.spec.values = {static_cast<std::int16_t>(problem.format),
-                          static_cast<std::int16_t>(problem.out)};
+    choice.spec = spec_of(KernelId::column_sums, facts.arch, {problem.format, problem.out});
     choice.column_blocks = (problem.cols - 1) / kColumnSumsCols + 1;
     const std::int64_t wanted =
         std::max(std::int64_t{1},

@@ -5,6 +5,7 @@
 #include "kernel_sources/common/amax.h"
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "policy/arithmetic.hpp"
 
 namespace jitney::policy {
 namespace {
@@ -16,17 +17,13 @@ constexpr int kConvertingArch = 89;
 constexpr int kBlocksAMultiprocessor = 4;
 constexpr int kMaxLog2Across = 8;
 
-std::int64_t ceiling(std::int64_t a, std::int64_t b) {
-    return a / b + (a % b != 0 ? 1 : 0);
-}
-
 // As many threads side by side as waste no more than an eighth of them at the end of a row; fewer
 // than eight only where a row has no more for them.
 int log2_across_of(std::int64_t cols) {
-    const std::int64_t groups = ceiling(cols, kFp8ThreadCols);
+    const std::int64_t groups = ceil_div(cols, kFp8ThreadCols);
     for (int log2 = kMaxLog2Across; log2 > 3; --log2) {
         const std::int64_t across = std::int64_t{1} << log2;
-        if (ceiling(groups, across) * across - groups <= groups / 8) return log2;
+        if (ceil_div(groups, across) * across - groups <= groups / 8) return log2;
     }
     int log2 = 0;
     while (log2 < 3 && (std::int64_t{1} << log2) < groups)
@@ -45,7 +42,7 @@ Fp8Tiling tiling_of(const Fp8QuantizeProblem& p) {
         const std::int64_t elements = p.rows * p.cols;
         tiling.recut = true;
         tiling.cols = std::int64_t{kFp8ThreadCols} << kMaxLog2Across;
-        tiling.rows = ceiling(elements, tiling.cols);
+        tiling.rows = ceil_div(elements, tiling.cols);
         tiling.last_cols = elements - (tiling.rows - 1) * tiling.cols;
         tiling.log2_across = kMaxLog2Across;
     } else {
@@ -58,12 +55,12 @@ Fp8Tiling tiling_of(const Fp8QuantizeProblem& p) {
 }
 
 std::int64_t tiles_across_of(const Fp8Tiling& tiling) {
-    return ceiling(tiling.cols, std::int64_t{kFp8ThreadCols} << tiling.log2_across);
+    return ceil_div(tiling.cols, std::int64_t{kFp8ThreadCols} << tiling.log2_across);
 }
 
 std::int64_t tiles_down_of(const Fp8Tiling& tiling) {
-    return ceiling(tiling.rows,
-                   std::int64_t{kFp8ThreadRows} * (kFp8QuantizeThreads >> tiling.log2_across));
+    return ceil_div(tiling.rows,
+                    std::int64_t{kFp8ThreadRows} * (kFp8QuantizeThreads >> tiling.log2_across));
 }
 
 }  // namespace
@@ -78,16 +75,12 @@ Fp8QuantizeProblem amax_of(const Fp8QuantizeProblem& problem) {
 Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const DeviceFacts& facts) {
     const bool amax = problem.amax && !takes_two_launches(problem);
     Fp8QuantizeChoice choice;
-    choice.spec.kernel = KernelId::fp8_quantize;
-    choice.spec.arch_number = facts.arch.number;
-    choice.spec.arch_suffix = facts.arch.suffix;
     // Without codes their format is a number that the launch brings.
     const bool codes = problem.codes != kNoCodes;
-    choice.spec.values = {
-        static_cast<std::int16_t>(problem.format),
-        static_cast<std::int16_t>(codes ? problem.out : kFp8E4m3),
-        static_cast<std::int16_t>(problem.codes), static_cast<std::int16_t>(amax ? 1 : 0),
-        static_cast<std::int16_t>(codes && facts.arch.number < kConvertingArch ? 1 : 0)};
+    const bool software = codes && facts.arch.number < kConvertingArch;
+    choice.spec =
+        spec_of(KernelId::fp8_quantize, facts.arch,
+                {problem.format, codes ? problem.out : kFp8E4m3, problem.codes, amax, software});
     choice.tiling = tiling_of(problem);
     const std::int64_t across = tiles_across_of(choice.tiling);
     const std::int64_t tiles = across * tiles_down_of(choice.tiling);
@@ -102,21 +95,17 @@ Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const D
 }
 
 Candidate rank_fp8_quantize(const Fp8QuantizeProblem& problem, const DeviceFacts& facts) {
-    const KernelInfo& kernel = info(KernelId::fp8_quantize);
-    if (facts.arch.number < kernel.minimum_arch) {
-        return {kernel.id, Reason::arch_too_old, kernel.minimum_arch, facts.arch.number};
-    }
-    if (!takes_format(kernel, problem.format)) {
-        return {kernel.id, Reason::format_unknown, problem.format};
-    }
+    const Candidate candidate =
+        judge_arch_and_format(KernelId::fp8_quantize, facts.arch, problem.format);
+    if (!candidate.accepted()) return candidate;
     const Fp8Tiling tiling = tiling_of(problem);
     const std::int64_t across = tiles_across_of(tiling);
     const std::int64_t down = tiles_down_of(tiling);
     std::int64_t tiles = 0;
     if (__builtin_mul_overflow(across, down, &tiles) || tiles > kMaxTiles) {
-        return {kernel.id, Reason::too_many_tiles, across, down};
+        return {KernelId::fp8_quantize, Reason::too_many_tiles, across, down};
     }
-    return {kernel.id};
+    return candidate;
 }
 
 std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape,

@@ -9,10 +9,7 @@ constexpr int kThreads = 256;
 
 Fp8UpdateChoice choose_fp8_update(const DeviceFacts& facts) {
     Fp8UpdateChoice choice;
-    choice.spec.kernel = KernelId::fp8_update;
-    choice.spec.arch_number = facts.arch.number;
-    choice.spec.arch_suffix = facts.arch.suffix;
-    choice.spec.values = {kThreads};
+    choice.spec = spec_of(KernelId::fp8_update, facts.arch, {kThreads});
     choice.geometry.block[0] = kThreads;
     choice.geometry.shared_bytes = fp8_update_shared_bytes(choice.spec);
     return choice;

@@ -1,8 +1,7 @@
 #include "policy/merge_states.hpp"
 
-#include <algorithm>
-
 #include "kernel_sources/attention/merge_states.h"
+#include "policy/arithmetic.hpp"
 
 namespace jitney::policy {
 namespace {
@@ -16,42 +15,34 @@ int width_of(const MergeStatesProblem& p) {
 }
 
 std::int64_t blocks_of(const MergeStatesProblem& p) {
-    return p.rows / kMergeRows + (p.rows % kMergeRows != 0 ? 1 : 0);
+    return ceil_div(p.rows, kMergeRows);
 }
 
 }  // namespace
 
 MergeStatesChoice choose_merge_states(const MergeStatesProblem& problem, const DeviceFacts& facts) {
     MergeStatesChoice choice;
-    choice.spec.kernel = KernelId::attn_merge_states;
-    choice.spec.arch_number = facts.arch.number;
-    choice.spec.arch_suffix = facts.arch.suffix;
-    choice.spec.values[0] = static_cast<std::int16_t>(problem.head_dim);
-    choice.spec.values[1] = static_cast<std::int16_t>(problem.format);
-    choice.spec.values[2] = static_cast<std::int16_t>(width_of(problem));
+    choice.spec = spec_of(KernelId::attn_merge_states, facts.arch,
+                          {problem.head_dim, problem.format, width_of(problem)});
     choice.geometry.grid[0] = static_cast<unsigned>(blocks_of(problem));
     choice.geometry.block[0] = kMergeThreads;
     return choice;
 }
 
 Candidate rank_merge_states(const MergeStatesProblem& problem, const DeviceFacts& facts) {
-    const KernelInfo& kernel = info(KernelId::attn_merge_states);
-    const auto reject = [&kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
-        return Candidate{kernel.id, reason, a, b};
+    const Candidate candidate =
+        judge_arch_and_format(KernelId::attn_merge_states, facts.arch, problem.format);
+    if (!candidate.accepted()) return candidate;
+    const auto reject = [](Reason reason, std::int64_t a, std::int64_t b) {
+        return Candidate{KernelId::attn_merge_states, reason, a, b};
     };
-    if (facts.arch.number < kernel.minimum_arch) {
-        return reject(Reason::arch_too_old, kernel.minimum_arch, facts.arch.number);
-    }
-    if (!takes_format(kernel, problem.format)) {
-        return reject(Reason::format_unknown, problem.format);
-    }
     if (problem.head_dim > kMaxHeadDim) {
         return reject(Reason::head_dim_too_large, problem.head_dim, kMaxHeadDim);
     }
     if (blocks_of(problem) > kMaxGrid) {
         return reject(Reason::grid_too_large, blocks_of(problem), kMaxGrid);
     }
-    return Candidate{kernel.id};
+    return candidate;
 }
 
 std::vector<Spec> merge_states_catalogue(const MergeStatesProblem& shape,
@@ -61,9 +52,9 @@ std::vector<Spec> merge_states_catalogue(const MergeStatesProblem& shape,
     problem.rows = 1;
     for (const bool aligned : {true, false}) {
         problem.aligned = aligned;
-        if (!rank_merge_states(problem, facts).accepted()) continue;
-        const Spec spec = choose_merge_states(problem, facts).spec;
-        if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+        if (rank_merge_states(problem, facts).accepted()) {
+            add_once(specs, choose_merge_states(problem, facts).spec);
+        }
     }
     return specs;
 }

@@ -1,7 +1,5 @@
 #include "policy/model.hpp"
 
-#include <algorithm>
-
 #include "kernel_sources/common/constants.h"
 #include "policy/append_kv.hpp"
 #include "policy/attention.hpp"
@@ -30,9 +28,8 @@ class Catalogue {
     explicit Catalogue(const DeviceFacts& facts) : facts_(facts) {}
 
     void add(const std::vector<Spec>& specs) {
-        for (const Spec& spec : specs) {
-            if (std::find(all_.begin(), all_.end(), spec) == all_.end()) all_.push_back(spec);
-        }
+        for (const Spec& spec : specs)
+            add_once(all_, spec);
     }
 
     void add_layer(AttentionProblem layer, CacheForm cache) {

@@ -4,12 +4,10 @@
 
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/rotary/params.h"
+#include "policy/arithmetic.hpp"
 
 namespace jitney::policy {
 namespace {
-
-// The kernel counts the elements of a token in 32 bits, and looks a block past the last.
-constexpr std::int64_t kMaxToken = 0x7fff0000;
 
 std::int64_t elements_a_token(const RotaryProblem& p) {
     return static_cast<std::int64_t>(p.heads) * p.head_dim;
@@ -36,7 +34,7 @@ int tokens_a_block(int items) {
 }
 
 std::int64_t blocks_of(const RotaryProblem& p, int tokens_a_block) {
-    return p.tokens / tokens_a_block + (p.tokens % tokens_a_block != 0 ? 1 : 0);
+    return ceil_div(p.tokens, tokens_a_block);
 }
 
 }  // namespace
@@ -44,12 +42,8 @@ std::int64_t blocks_of(const RotaryProblem& p, int tokens_a_block) {
 RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& facts) {
     RotaryChoice choice;
     choice.pairs = pairs_of(problem);
-    choice.spec.kernel = KernelId::rotary_emb;
-    choice.spec.arch_number = facts.arch.number;
-    choice.spec.arch_suffix = facts.arch.suffix;
-    choice.spec.values = {static_cast<std::int16_t>(problem.format),
-                          static_cast<std::int16_t>(problem.style),
-                          static_cast<std::int16_t>(choice.pairs)};
+    choice.spec =
+        spec_of(KernelId::rotary_emb, facts.arch, {problem.format, problem.style, choice.pairs});
     choice.items = items_of(problem, choice.pairs);
     choice.tokens_a_block = tokens_a_block(choice.items);
     choice.geometry.grid[0] = static_cast<unsigned>(blocks_of(problem, choice.tokens_a_block));
@@ -58,23 +52,19 @@ RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& fact
 }
 
 Candidate rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts) {
-    const KernelInfo& kernel = info(KernelId::rotary_emb);
-    const auto reject = [&kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
-        return Candidate{kernel.id, reason, a, b};
+    const Candidate candidate =
+        judge_arch_and_format(KernelId::rotary_emb, facts.arch, problem.format);
+    if (!candidate.accepted()) return candidate;
+    const auto reject = [](Reason reason, std::int64_t a, std::int64_t b) {
+        return Candidate{KernelId::rotary_emb, reason, a, b};
     };
-    if (facts.arch.number < kernel.minimum_arch) {
-        return reject(Reason::arch_too_old, kernel.minimum_arch, facts.arch.number);
-    }
-    if (!takes_format(kernel, problem.format)) {
-        return reject(Reason::format_unknown, problem.format);
-    }
     if (elements_a_token(problem) > kMaxToken) {
         return reject(Reason::token_too_large, elements_a_token(problem), kMaxToken);
     }
     const std::int64_t blocks =
         blocks_of(problem, tokens_a_block(items_of(problem, pairs_of(problem))));
     if (blocks > kMaxGrid) return reject(Reason::grid_too_large, blocks, kMaxGrid);
-    return Candidate{kernel.id};
+    return candidate;
 }
 
 std::vector<Spec> rotary_catalogue(const RotaryProblem& shape, const DeviceFacts& facts) {
@@ -85,9 +75,9 @@ std::vector<Spec> rotary_catalogue(const RotaryProblem& shape, const DeviceFacts
         for (const bool in_place : {false, true}) {
             problem.aligned = aligned;
             problem.in_place = in_place;
-            if (!rank_rotary(problem, facts).accepted()) continue;
-            const Spec spec = choose_rotary(problem, facts).spec;
-            if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+            if (rank_rotary(problem, facts).accepted()) {
+                add_once(specs, choose_rotary(problem, facts).spec);
+            }
         }
     }
     return specs;

@@ -271,6 +271,20 @@ std::string text_of(const Spec& spec) {
     return fmt::format("{}<{}>@{}", kernel.name, list, spec.arch().text());
 }
 
+Spec spec_of(KernelId kernel, const Arch& arch, std::initializer_list<int> values) noexcept {
+    Spec spec;
+    spec.kernel = kernel;
+    spec.arch_number = arch.number;
+    spec.arch_suffix = arch.suffix;
+    std::ranges::transform(values, spec.values.begin(),
+                           [](int value) { return static_cast<std::int16_t>(value); });
+    return spec;
+}
+
+void add_once(std::vector<Spec>& specs, const Spec& spec) {
+    if (std::ranges::find(specs, spec) == specs.end()) specs.push_back(spec);
+}
+
 int value_of(const Spec& spec, std::string_view constant) noexcept {
     std::size_t slot = 0;
     for (const ConstantInfo& candidate : info(spec.kernel).constants) {

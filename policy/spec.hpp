@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "policy/kernels.hpp"
 
@@ -26,6 +28,11 @@ struct Spec {
     friend bool operator==(const Spec&, const Spec&) = default;
 };
 static_assert(sizeof(Spec) == 40);
+
+// A specialization with these values of its constants, the rest 0.
+Spec spec_of(KernelId kernel, const Arch& arch, std::initializer_list<int> values = {}) noexcept;
+// Adds one to a list that has each once.
+void add_once(std::vector<Spec>& specs, const Spec& spec);
 
 // Throws Error (invalid_argument) that says what is wrong with the text, and what would be right.
 Spec parse_spec(std::string_view text);

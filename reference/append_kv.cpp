@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reference/attention_sources.hpp"
+#include "reference/cache_fields.hpp"
 #include "reference/check.hpp"
 
 namespace jitney::reference {
@@ -17,17 +18,8 @@ Attention as_attention(const AppendKv& call) {
     Attention same;
     same.q = call.new_k;
     same.out = call.new_k;
-    same.k = call.k;
-    same.v = call.v;
+    copy_cache(same, call);
     same.qo_indptr = call.new_indptr;
-    same.kv_lens = call.kv_lens;
-    same.kv_indptr = call.kv_indptr;
-    same.req_to_token = call.req_to_token;
-    same.req_pool_indices = call.req_pool_indices;
-    same.block_table = call.block_table;
-    same.kv_page_indptr = call.kv_page_indptr;
-    same.kv_page_indices = call.kv_page_indices;
-    same.last_page_len = call.last_page_len;
     return same;
 }
 

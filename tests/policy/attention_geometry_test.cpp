@@ -13,10 +13,6 @@ using Wide = std::int64_t;
 
 constexpr Wide kMost = std::numeric_limits<std::int32_t>::max();
 
-bool is_decode(KernelId kernel) {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
-}
-
 // Keys that a block takes at a time: in the tensor-core decode each warp has a tile.
 Wide keys_a_step(const Spec& spec) {
     const int warps = spec.kernel == KernelId::attn_decode_mma ? kAttentionWarps : 1;
@@ -170,8 +166,7 @@ TEST_CASE("every head dimension has a kernel on every arch, in every format") {
                     // The tensor cores are used wherever they can be.
                     const bool tensor_cores = facts.arch.number >= 80 && format != 0 &&
                                               head_dim % 8 == 0 && head_dim <= 256;
-                    const bool mma = choice->spec.kernel == KernelId::attn_decode_mma ||
-                                     choice->spec.kernel == KernelId::attn_prefill_mma;
+                    const bool mma = is_mma(choice->spec.kernel);
                     REQUIRE(mma == tensor_cores);
                 }
             }

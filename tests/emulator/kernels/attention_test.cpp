@@ -24,14 +24,6 @@ DType dtype_of(const policy::AttentionProblem& problem) {
                                    : (problem.format == kFp16 ? DType::fp16 : DType::fp32);
 }
 
-bool is_decode(KernelId kernel) {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
-}
-
-bool is_scalar(KernelId kernel) {
-    return kernel == KernelId::attn_decode_scalar || kernel == KernelId::attn_prefill_scalar;
-}
-
 struct Lengths {
     std::int64_t q_len;
     std::int64_t kv_len;
@@ -69,7 +61,7 @@ AttentionCase case_of(const Covered& covered, const Lengths& lengths) {
 AttentionCase random_case(const Covered& covered, tests::Random& random) {
     const policy::AttentionProblem& fixed = covered.attention->problem;
     const bool decode = is_decode(covered.attention->kernel);
-    const bool scalar = is_scalar(covered.attention->kernel);
+    const bool scalar = !is_mma(covered.attention->kernel);
     AttentionCase test;
     test.shape = tests::random_attention_shape(random, {.batch = 2,
                                                         .q_len = decode ? 6 : (scalar ? 40 : 90),
@@ -96,10 +88,7 @@ void finish_case(const Covered& covered, AttentionCase& test, tests::Random& ran
     if (covered.attention->problem.mask) {
         test.shape.mask = static_cast<MaskKind>(random.integer(1, 5));
     }
-    // The keys are divided among more or fewer blocks.
-    if (is_decode(covered.attention->kernel)) {
-        test.sm_count = static_cast<int>(random.integer(1, 6) * random.integer(1, 6));
-    }
+    test.sm_count = some_sms(covered, random);
 }
 
 // More parts of the keys than a warp has lanes to merge them with at once.
@@ -183,10 +172,7 @@ void run_random_requests(const Covered& covered, int wanted, tests::Random& rand
     for (int tries = 0; ran < wanted && tries < 200 * wanted; ++tries) {
         const RequestsShape shape = random_requests(covered, random);
         if (shape.total_queries() == 0) continue;
-        const int sm_count = is_decode(covered.attention->kernel)
-                                 ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6))
-                                 : 0;
-        ran += run_requests(covered, shape, sm_count, random) ? 1 : 0;
+        ran += run_requests(covered, shape, some_sms(covered, random), random) ? 1 : 0;
     }
     CHECK_MESSAGE(ran == wanted, "random requests hardly ever ask for this specialization");
 }

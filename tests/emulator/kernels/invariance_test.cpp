@@ -15,10 +15,6 @@ using policy::KernelId;
 using tests::KeyForm;
 using tests::ServingShape;
 
-bool is_decode(KernelId kernel) {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
-}
-
 // Keys that make several parts, and some that make one or none.
 std::vector<std::int64_t> key_counts(const Covered& covered, tests::Random& random) {
     if (!is_decode(covered.attention->kernel)) return {random.integer(60, 200)};

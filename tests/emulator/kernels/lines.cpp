@@ -24,6 +24,12 @@ std::vector<Covered> logits_lines() {
     return lines;
 }
 
+int some_sms(const Covered& covered, tests::Random& random) {
+    return is_decode(covered.attention->kernel)
+               ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6))
+               : 0;
+}
+
 int problems_a_line(int problems) {
     return kInstrumented ? problems : (problems + 3) / 4;
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/emulator/kernels/covered.hpp"
+#include "tests/support/random.hpp"
 
 namespace jitney::emulator {
 
@@ -11,6 +12,10 @@ namespace jitney::emulator {
 std::vector<Covered> covered_lines(policy::KernelId kernel);
 // Those that have one, of all kernels.
 std::vector<Covered> logits_lines();
+
+// The SMs of a GPU that divides the keys of a decode kernel among more or fewer blocks than the
+// line's; 0, the line's own, for a kernel that does not divide them.
+int some_sms(const Covered& covered, tests::Random& random);
 
 // Random problems a line: as many, or, under AddressSanitizer, a quarter.
 int problems_a_line(int problems);

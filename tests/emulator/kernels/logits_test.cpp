@@ -21,11 +21,6 @@ namespace {
 using tests::ServingProblem;
 using tests::ServingShape;
 
-bool is_decode(policy::KernelId kernel) {
-    return kernel == policy::KernelId::attn_decode_mma ||
-           kernel == policy::KernelId::attn_decode_scalar;
-}
-
 // A shape for the line, with the option of that name; `places` has none.
 ServingShape random_shape(const Covered& covered, tests::Random& random) {
     const policy::AttentionProblem& fixed = covered.attention->problem;
@@ -39,12 +34,6 @@ ServingShape random_shape(const Covered& covered, tests::Random& random) {
     fix(shape, covered, random);
     tests::set_option(shape, covered.attention->logits, random);
     return shape;
-}
-
-int some_sms(const Covered& covered, tests::Random& random) {
-    return is_decode(covered.attention->kernel)
-               ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6))
-               : 0;
 }
 
 // The line of covered.txt that has the library's own option where this one has a function.

@@ -15,21 +15,6 @@ using policy::KernelId;
 using tests::KeyForm;
 using tests::ServingShape;
 
-bool is_decode(KernelId kernel) {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
-}
-
-bool is_scalar(KernelId kernel) {
-    return kernel == KernelId::attn_decode_scalar || kernel == KernelId::attn_prefill_scalar;
-}
-
-// Keys are divided among more or fewer blocks.
-int some_sms(const Covered& covered, tests::Random& random) {
-    return is_decode(covered.attention->kernel)
-               ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6))
-               : 0;
-}
-
 // No keys beside some, longer in queries than in keys, a page or a tile more or less, no request
 // that has a query.
 std::vector<ServingShape> edges(const Covered& covered) {
@@ -73,7 +58,7 @@ std::vector<ServingShape> edges(const Covered& covered) {
 void run_line(const Covered& covered, tests::Random& random) {
     const policy::AttentionProblem& fixed = covered.attention->problem;
     const bool decode = is_decode(covered.attention->kernel);
-    const bool scalar = is_scalar(covered.attention->kernel);
+    const bool scalar = !is_mma(covered.attention->kernel);
     int ran = 0;
     for (ServingShape& shape : edges(covered)) {
         fix(shape, covered, random);
