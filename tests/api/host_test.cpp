@@ -8,26 +8,10 @@
 #include "jitney/backend.hpp"
 #include "jitney/rotary.hpp"
 #include "reference/rotary.hpp"
+#include "tests/api/attention_calls.hpp"
 #include "tests/support/compare.hpp"
-#include "tests/support/problems.hpp"
 
 namespace jitney::tests {
-namespace {
-
-AttentionArgs args_of(AttentionProblem& problem) {
-    AttentionArgs args;
-    args.q = problem.q.view();
-    args.k = problem.k.view();
-    args.v = problem.v.view();
-    args.out = problem.out.view();
-    if (problem.mask) args.mask = problem.mask->view();
-    args.lse = problem.lse.view();
-    args.causal = problem.shape.causal;
-    if (problem.shape.scale) args.scale = static_cast<float>(*problem.shape.scale);
-    return args;
-}
-
-}  // namespace
 
 TEST_CASE("attention on host tensors is the reference's") {
     Random random = Random::fresh();
@@ -40,7 +24,7 @@ TEST_CASE("attention on host tensors is the reference's") {
                                  random_layout(random));
         CAPTURE(problem.shape.text());
         AttentionProblem expected = problem;
-        attention(args_of(problem));
+        attention(args_of(problem, kHost));
         CHECK(last_run() == "reference");
         reference::Attention call = expected.reference_call();
         // The public scale is an fp32.
@@ -61,7 +45,7 @@ TEST_CASE("empty problems of attention compute nothing") {
         shape.kv_len = 5;
         shape.head_dim = 8;
         AttentionProblem problem(shape, random);
-        AttentionArgs args = args_of(problem);
+        AttentionArgs args = args_of(problem, kHost);
         args.q.data = args.out.data = nullptr;  // an empty tensor needs no memory
         args.lse->data = nullptr;
         attention(args);
@@ -76,7 +60,7 @@ TEST_CASE("without keys rows are 0 and LSE -inf") {
     shape.kv_len = 0;
     shape.head_dim = 8;
     AttentionProblem problem(shape, random);
-    AttentionArgs args = args_of(problem);
+    AttentionArgs args = args_of(problem, kHost);
     args.k.data = args.v.data = nullptr;
     attention(args);
     CHECK(last_run() == "reference");
@@ -91,12 +75,21 @@ TEST_CASE("a failed call leaves no trace of the one before") {
     AttentionShape shape;
     shape.head_dim = 8;
     AttentionProblem problem(shape, random);
-    attention(args_of(problem));
+    attention(args_of(problem, kHost));
     CHECK(last_run() == "reference");
-    AttentionArgs bad = args_of(problem);
+    AttentionArgs bad = args_of(problem, kHost);
     bad.scale = 0.0f;
     CHECK_THROWS(attention(bad));
     CHECK(last_run().empty());
+}
+
+TEST_CASE("an attention whose requests keep their results among others, on the host") {
+    Random random(3);
+    AttentionProblem problem(decode_shape(60), random);
+    AttentionArgs args = args_of(problem, kHost);
+    args.batch_invariant = true;
+    attention(args);
+    CHECK(last_run() == "reference");
 }
 
 TEST_CASE("rotary_emb on host tensors is the reference's") {

@@ -10,6 +10,7 @@
 #include "jitney/explain.hpp"
 #include "jitney/prewarm.hpp"
 #include "kernel_sources/attention/params.h"
+#include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
 #include "tests/runtime/allocation_count.hpp"
@@ -19,22 +20,13 @@
 namespace jitney::tests {
 namespace {
 
-AttentionArgs args_of(AttentionProblem& problem) {
-    AttentionArgs args;
-    args.q = on_gpu(problem.q);
-    args.k = on_gpu(problem.k);
-    args.v = on_gpu(problem.v);
-    args.out = on_gpu(problem.out);
-    args.scale = 0.5f;
-    return args;
-}
-
 AttentionShape small_shape() {
     AttentionShape shape;
     shape.kv_len = 40;
     shape.q_heads = 4;
     shape.kv_heads = 2;
     shape.head_dim = 64;
+    shape.scale = 0.5;
     return shape;
 }
 

@@ -1,0 +1,128 @@
+// Attention, and the merging of partial results.
+#include "tests/api/software_launches.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numbers>
+#include <stdexcept>
+
+#include "kernel_sources/common/constants.h"
+#include "reference/merge_states.hpp"
+#include "tests/api/software_tensors.hpp"
+
+namespace jitney::tests {
+namespace {
+
+void set_options(std::string_view image, const AttentionParams& p, reference::Attention& call) {
+    const int heads = p.kv_heads * p.group;
+    const double scale = static_cast<double>(p.scale_log2) / std::numbers::log2e;
+    call.scale = scale;
+    if (constant(image, "window") != 0) {
+        call.window_left = p.window_left;
+        call.window_right = p.window_right;
+    }
+    if (constant(image, "softcap") != 0) {
+        call.softcap = scale / static_cast<double>(p.softcap_scale);
+    }
+    if (constant(image, "alibi") != 0) {
+        call.alibi_slopes = tensor_of(p.alibi_slopes, DType::fp32, {heads}, {1});
+    }
+    if (constant(image, "sinks") != 0) call.sinks = tensor_of(p.sinks, DType::fp32, {heads}, {1});
+}
+
+void check_workspace(const AttentionParams& params) {
+    if (params.splits == 1) return;
+    if (params.partial_out == nullptr || params.partial_statistics == nullptr ||
+        params.arrived == nullptr) {
+        throw std::logic_error("splits without a workspace");
+    }
+    if (*params.arrived != 0) throw std::logic_error("a counter that is not zero");
+}
+
+Tensor queries_of(const void* data, DType dtype, const AttentionParams& p, int head_dim,
+                  const AttentionStrides& s) {
+    const int heads = p.kv_heads * p.group;
+    if (p.qo_indptr == nullptr) return heads_of(data, dtype, p.batch, p.q_len, heads, head_dim, s);
+    return tensor_of(data, dtype, {p.q_len, heads, head_dim}, {s.row, s.head, 1});
+}
+
+// A mask as large as the longest lengths: more of it is not known, and not read.
+void set_mask(const AttentionParams& p, reference::Attention& call) {
+    int q_len = p.qo_indptr == nullptr ? p.q_len : 0;
+    for (int i = 0; p.qo_indptr != nullptr && i < p.batch; ++i)
+        q_len = std::max(q_len, p.qo_indptr[i + 1] - p.qo_indptr[i]);
+    const bool one_kv_len =
+        call.k.ndim == 4 && !call.block_table && !call.req_to_token && !call.kv_page_indices;
+    const AttentionStrides& s = p.mask_strides;
+    call.mask = tensor_of(p.mask, DType::boolean,
+                          {p.batch, p.kv_heads * p.group, q_len, one_kv_len ? p.kv_len : kMany},
+                          {s.batch, s.head, s.row, 1});
+}
+
+}  // namespace
+
+void run_attention(std::string_view image, const AttentionParams& p) {
+    check_workspace(p);
+    const auto dtype = static_cast<DType>(constant(image, "format"));
+    const int head_dim = constant(image, "head_dim");
+    const bool decode = image.find("attention/decode") != std::string_view::npos;
+    if (!decode && (constant(image, "queries") == kPackedQueries) != (p.qo_indptr != nullptr)) {
+        throw std::logic_error("a kernel for other queries");
+    }
+    if (p.qo_indptr != nullptr) check_map(p, constant(image, "tile_m"));
+    reference::Attention call;
+    call.q = queries_of(p.q, dtype, p, head_dim, p.q_strides);
+    call.out = queries_of(p.out, dtype, p, head_dim, p.out_strides);
+    if (p.qo_indptr != nullptr) call.qo_indptr = ints_of(p.qo_indptr, p.batch + 1);
+    set_keys(image, p, dtype, head_dim, call);
+    call.causal = constant(image, "causal") != 0;
+    if (constant(image, "mask") != 0) {
+        set_mask(p, call);
+        if (image.find("attention/prefill_mma") != std::string_view::npos) check_mask_bits(p);
+    }
+    if (p.lse != nullptr) {
+        const AttentionStrides& s = p.lse_strides;
+        const int heads = p.kv_heads * p.group;
+        call.lse =
+            p.qo_indptr == nullptr
+                ? tensor_of(p.lse, DType::fp32, {p.batch, heads, p.q_len}, {s.batch, s.head, s.row})
+                : tensor_of(p.lse, DType::fp32, {p.q_len, heads}, {s.row, s.head});
+    }
+    set_options(image, p, call);
+    if (decode && constant(image, "append") != 0) {
+        call.new_k =
+            heads_of(p.new_k, dtype, p.batch, p.new_len, p.kv_heads, head_dim, p.new_k_strides);
+        call.new_v =
+            heads_of(p.new_v, dtype, p.batch, p.new_len, p.kv_heads, head_dim, p.new_v_strides);
+    }
+    reference::attention(call);
+}
+
+void run_merge_states(std::string_view image, const MergeStatesParams& p) {
+    const auto dtype = static_cast<DType>(constant(image, "format"));
+    const int head_dim = constant(image, "head_dim");
+    const std::int64_t batch = p.rows / p.q_len / p.heads;
+    reference::MergeStates call;
+    const auto result = [&](const void* data, const AttentionStrides& s) {
+        return tensor_of(data, dtype, {batch, p.q_len, p.heads, head_dim},
+                         {s.batch, s.row, s.head, 1});
+    };
+    const auto log_sums = [&](const float* data, const AttentionStrides& s) {
+        return tensor_of(data, DType::fp32, {batch, p.heads, p.q_len}, {s.batch, s.head, s.row});
+    };
+    for (int i = 0; i < p.source_count; ++i) {
+        const MergeSource& source = p.sources[i];
+        for (int part = 0; part < source.parts; ++part) {
+            const char* out = static_cast<const char*>(source.out);
+            call.parts.push_back(
+                {result(out + part * source.out_part * size_of(dtype), source.out_strides),
+                 log_sums(source.lse + part * source.lse_part, source.lse_strides)});
+        }
+    }
+    if (std::ssize(call.parts) != p.parts) throw std::logic_error("parts that are miscounted");
+    call.out = result(p.out, p.out_strides);
+    if (p.lse != nullptr) call.lse = log_sums(p.lse, p.lse_strides);
+    reference::merge_states(call);
+}
+
+}  // namespace jitney::tests
