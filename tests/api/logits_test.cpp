@@ -188,6 +188,25 @@ TEST_CASE("prewarming needs the text of a logits function") {
     CHECK(contains(why, "--logits"));
 }
 
+TEST_CASE("a parameter's value has the type of what it is made from") {
+    using Kind = LogitsValue::Kind;
+    static const float bias[1] = {};
+    const LogitsValues values = {bias, 0.5f, -3, -5LL};
+    CHECK(values[0].kind() == Kind::pointer);
+    CHECK(values[0].bits() == reinterpret_cast<std::uintptr_t>(bias));
+    CHECK(values[1].kind() == Kind::fp32);
+    CHECK(values[1].bits() == 0x3f000000);
+    CHECK(values[2].kind() == Kind::int32);
+    CHECK(values[2].bits() == 0xfffffffd);
+    CHECK(values[3].kind() == Kind::int64);
+    CHECK(values[3].bits() == 0xfffffffffffffffb);
+    // Whatever std::int64_t is an alias of.
+    CHECK(LogitsValue(5L).kind() == Kind::int64);
+    CHECK(LogitsValue(std::int64_t{5}).kind() == Kind::int64);
+    CHECK(LogitsValue(true ? nullptr : bias).kind() == Kind::pointer);
+    CHECK(LogitsValue().kind() == Kind::none);
+}
+
 TEST_CASE("scenario: logits functions" * doctest::skip()) {
     fake::Cuda& fake = fake_cuda();
     fake.kernel = &record;

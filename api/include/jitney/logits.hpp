@@ -67,7 +67,7 @@ class LogitsFunction {
     const detail::LogitsRecord* record_ = nullptr;
 };
 
-// The value of a parameter.
+// The value of a parameter: of the type that is declared for it, exactly (`float`: 0.1f, not 0.1).
 class LogitsValue {
   public:
     enum class Kind : std::uint8_t { none, pointer, fp32, int32, int64 };
@@ -78,8 +78,9 @@ class LogitsValue {
     LogitsValue(float value) : kind_(Kind::fp32), bits_(std::bit_cast<std::uint32_t>(value)) {}
     LogitsValue(std::int32_t value)
         : kind_(Kind::int32), bits_(static_cast<std::uint32_t>(value)) {}
-    LogitsValue(std::int64_t value)
-        : kind_(Kind::int64), bits_(static_cast<std::uint64_t>(value)) {}
+    LogitsValue(long long value) : kind_(Kind::int64), bits_(static_cast<std::uint64_t>(value)) {}
+    // std::int64_t is one of both.
+    LogitsValue(long value) : LogitsValue(static_cast<long long>(value)) {}
 
     Kind kind() const noexcept { return kind_; }
     std::uint64_t bits() const noexcept { return bits_; }
