@@ -60,6 +60,7 @@ JITNEY_API void append_kv(const AppendKvArgs& args, Stream stream = nullptr);
 JITNEY_API Explanation explain(const AppendKvArgs& args, std::string_view arch = {});
 
 namespace ops {
+// The kernel, or an Error that says why not: host tensors are refused.
 JITNEY_API void append_kv(const AppendKvArgs& args, Stream stream = nullptr);
 }  // namespace ops
 

@@ -17,15 +17,20 @@ namespace jitney {
 
 // Tensors are views in the layout [batch, length, heads, head_dim] (blhd); any strides, the
 // innermost contiguous, so that [batch, heads, length, head_dim] is the same with other strides.
-// All tensors live on one device and q, k, v, out share one dtype: bf16, fp16 or fp32. A stride of
-// 0 repeats an input; out and lse overlap neither themselves nor an input. Index tensors (all that
-// say where requests stand) are int32; a GPU's are read by the kernels, so that a captured launch
-// follows what they hold then, and nothing on the host can check their values. Nothing is read past
-// a request's length, and nothing is written to rows that belong to no request.
+// All tensors live on one device and q, k, v, out share one dtype: bf16, fp16 or fp32, and one
+// head_dim, up to 512 on a GPU. A stride of 0 repeats an input; out and lse overlap neither
+// themselves nor an input. Index tensors (all that say where requests stand) are int32; a GPU's are
+// read by the kernels, so that a captured launch follows what they hold then, and nothing on the
+// host can check their values. Nothing is read past a request's length, and nothing is written to
+// rows that belong to no request.
 struct AttentionArgs {
-    Tensor q;    // [batch, q_len, q_heads, head_dim]; ragged: [total_q, q_heads, head_dim]
-    Tensor k;    // [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads. Ragged:
-    Tensor v;    // [total_kv, kv_heads, head_dim]; paged: the pools, see below
+    // [batch, q_len, q_heads, head_dim]; ragged: [total_q, q_heads, head_dim].
+    Tensor q;
+    // [batch, kv_len, kv_heads, head_dim], where kv_heads divides q_heads: query head h reads KV
+    // head h / (q_heads / kv_heads). Ragged: [total_kv, kv_heads, head_dim]; paged: the pools, see
+    // below.
+    Tensor k;
+    Tensor v;
     Tensor out;  // as q
 
     // bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
@@ -38,7 +43,7 @@ struct AttentionArgs {
     // Positive and finite; 1 / sqrt(head_dim) where it is left out.
     std::optional<float> scale;
     // fp32 [batch, q_heads, q_len] (ragged: [total_q, q_heads]): receives the natural-log LSE of
-    // the scaled scores of each row.
+    // each row's logits as the softmax sees them: scaled, edited, of the keys that count.
     std::optional<Tensor> lse;
 
     // Ragged queries: request b has the rows qo_indptr[b] to qo_indptr[b + 1] of q. [batch + 1].
@@ -74,12 +79,14 @@ struct AttentionArgs {
     // sees the keys p - window_left to p + window_right, both included. -1: no bound.
     int window_left = -1;
     int window_right = -1;
-    // Scaled scores become softcap * tanh(score / softcap). Positive and finite.
+    // Scaled scores become softcap * tanh(score / softcap), as in Gemma 2 (arXiv:2408.00118).
+    // Positive and finite.
     std::optional<float> softcap;
-    // fp32 [q_heads]: slope * |p - key| is subtracted from a score, after the soft cap.
+    // ALiBi (Press et al. 2022, arXiv:2108.12409), fp32 [q_heads]: slope * |p - key| is subtracted
+    // from a score, after the soft cap.
     std::optional<Tensor> alibi_slopes;
-    // fp32 [q_heads]: a logit without a value, which joins the denominator and the LSE of each row
-    // that sees a key.
+    // Attention sinks as gpt-oss learns them, fp32 [q_heads]: a logit without a value, which joins
+    // the denominator and the LSE of each row that sees a key.
     std::optional<Tensor> sinks;
 
     // [batch, new_len, kv_heads, head_dim]: the last new_len keys and values of each request, which
@@ -118,9 +125,14 @@ JITNEY_API std::size_t workspace_bytes(const AttentionArgs& args);
 
 namespace ops {
 
-enum class Variant { scalar, mma };
+enum class Variant {
+    scalar,  // without tensor cores: whatever attention takes
+    mma,     // bf16 and fp16 on the tensor cores (sm_80 or newer), head_dim a multiple of 8 up to
+             // 256, 16-byte aligned pointers and strides
+};
 
-// Run this very kernel: they fail, with the reason, where it can't run the problem.
+// Run this very kernel, or throw an Error that says why it can't. attn_decode takes up to 64
+// queries a request, not ragged; attn_prefill takes no new_k and new_v; neither takes host tensors.
 JITNEY_API void attn_prefill(const AttentionArgs& args, Variant variant, Stream stream = nullptr);
 JITNEY_API void attn_decode(const AttentionArgs& args, Variant variant, Stream stream = nullptr);
 

@@ -26,7 +26,7 @@ struct Explanation {
     std::array<unsigned, 3> grid{};
     std::array<unsigned, 3> block{};
     int shared_bytes = 0;             // dynamic, a block
-    int splits = 1;                   // of the keys, among blocks
+    int splits = 1;                   // blocks that divide the keys (fp8_gemm: k) of a tile
     bool batch_invariant = false;     // then each request's keys are divided for itself, into
     int split_keys = 0;               // parts of at least so many keys; 0 where nothing is divided
     std::size_t workspace_bytes = 0;  // as workspace_bytes() says: device memory beside the tensors

@@ -19,8 +19,9 @@ struct Fp8GemmArgs {
     Tensor out;            // [m, n]: bf16, fp16, fp32, e4m3 or e5m2; overlaps nothing else
     Tensor dequant_scale;  // one fp32: what turns products of codes into products of numbers
     std::optional<Tensor> bias;  // [n]: bf16 or fp32
-    // One fp32 each, with an output in FP8. out_multiplier: the codes are those of result *
-    // out_multiplier, saturated. amax: the largest |result| is written to it, NaN where one is NaN.
+    // One fp32 each, with an output in FP8 and only there. out_multiplier, which it needs: the
+    // codes are those of result * out_multiplier, saturated. amax: the largest |result| is written
+    // to it, NaN where one is NaN.
     std::optional<Tensor> out_multiplier;
     std::optional<Tensor> amax;
     bool trans_a = false;
@@ -31,12 +32,13 @@ struct Fp8GemmArgs {
     bool fast_accum = false;
 };
 
-// Multiplies; asynchronous on `stream` for GPU tensors, on the reference backend for host tensors.
-// All memory, dequant_scale's and out_multiplier's too, is on one device. Throws Error before
-// anything is launched.
+// Multiplies; asynchronous on `stream` for tensors on a GPU, which has to have FP8 tensor cores
+// (sm_89 or newer), on the reference backend for host tensors. All memory, dequant_scale's and
+// out_multiplier's too, is on one device. Throws Error before anything is launched.
 JITNEY_API void fp8_gemm(const Fp8GemmArgs& args, Stream stream = nullptr);
 
 namespace ops {
+// The kernel, or an Error that says why not: host tensors are refused.
 JITNEY_API void fp8_gemm(const Fp8GemmArgs& args, Stream stream = nullptr);
 }  // namespace ops
 

@@ -28,15 +28,18 @@ enum class Fp8Scaling {
     dynamic,  // by the tensor's own amax, for which it is read once more
 };
 
-enum class Fp8Amax { window, latest };
+// Which amax of a tensor delayed scaling goes by.
+enum class Fp8Amax {
+    window,  // the largest of the last `history` steps
+    latest,  // the last step's
+};
 
 struct Fp8Recipe {
     Fp8Formats formats = Fp8Formats::hybrid;
     Fp8Scaling scaling = Fp8Scaling::delayed;
     // Of delayed scaling. The multiplier of the next step is (largest number of the format / amax)
-    // / 2^margin: a larger margin is more headroom, and never saturates more. amax is the largest
-    // of the last `history` steps, or the latest; where that is 0, infinite or NaN, the multiplier
-    // stays. It is never infinite.
+    // / 2^margin: a larger margin is more headroom, and never saturates more. Where amax is 0,
+    // infinite or NaN, the multiplier stays. It is never infinite.
     int history = 16;  // 1 to 4096
     Fp8Amax amax = Fp8Amax::window;
     int margin = 0;  // 0 to 64

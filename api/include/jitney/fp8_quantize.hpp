@@ -47,6 +47,7 @@ JITNEY_API std::size_t workspace_bytes(const Fp8QuantizeArgs& args);
 JITNEY_API void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream = nullptr);
 
 namespace ops {
+// The kernel, or an Error that says why not: host tensors are refused.
 JITNEY_API void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream = nullptr);
 }  // namespace ops
 

@@ -66,23 +66,24 @@ const char* jitney_last_run(void);
 typedef struct jitney_logits_function jitney_logits_function;
 jitney_status jitney_logits_function_of(const char* text, const char* const* parameters,
                                         size_t count, const jitney_logits_function** function);
-/* The value of a parameter, in the member of its declaration. */
+/* The value of a parameter, in the member for its declared type. */
 typedef union jitney_logits_value {
-    const void* pointer;
-    float fp32;
-    int32_t int32;
-    int64_t int64;
+    const void* pointer; /* a pointer, to the GPU's memory */
+    float fp32;          /* float */
+    int32_t int32;       /* int */
+    int64_t int64;       /* long long */
 } jitney_logits_value;
 
 /* Attention. The fields are those of jitney::AttentionArgs, and jitney/attention.hpp says more of
    each; one that is NULL or 0 is left out. A later version appends fields: `size` says which of
    them the caller knows. Index tensors are int32. */
 typedef struct jitney_attention_args {
-    size_t size;       /* sizeof(jitney_attention_args) */
-    const DLTensor* q; /* [batch, q_len, q_heads, head_dim], ragged: [total_q, q_heads, head_dim];
-                          bf16, fp16 or fp32 */
-    const DLTensor* k; /* [batch, kv_len, kv_heads, head_dim]; kv_heads divides q_heads. Ragged: */
-    const DLTensor* v; /* [total_kv, kv_heads, head_dim]; paged: the pools */
+    size_t size;         /* sizeof(jitney_attention_args) */
+    const DLTensor* q;   /* [batch, q_len, q_heads, head_dim], ragged: [total_q, q_heads, head_dim];
+                            bf16, fp16 or fp32 */
+    const DLTensor* k;   /* [batch, kv_len, kv_heads, head_dim], where kv_heads divides q_heads;
+                            ragged: [total_kv, kv_heads, head_dim]; paged: the pools, see below */
+    const DLTensor* v;   /* as k */
     const DLTensor* out; /* as q */
     /* bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
        [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all. */
@@ -117,7 +118,7 @@ typedef struct jitney_attention_args {
     int32_t window_left;
     int32_t window_right;
     float softcap;                /* scores become softcap * tanh(score / softcap) */
-    const DLTensor* alibi_slopes; /* fp32 [q_heads] */
+    const DLTensor* alibi_slopes; /* fp32 [q_heads]: slope * |p - key| is subtracted */
     const DLTensor* sinks;        /* fp32 [q_heads]: a logit that joins the denominator */
 
     /* [batch, new_len, kv_heads, head_dim]: the last keys and values of each request, which its
@@ -156,6 +157,7 @@ jitney_status jitney_attn_decode(const jitney_attention_args* args, int variant,
    large as the call (or its plan) needs. It is prepared once, and then serves calls of every kind
    that come one after the other; launches that may run at the same time need memory of their own. A
    graph that was captured with it allocates nothing. */
+
 /* *bytes is what a call with such arguments needs, 0 where that is nothing. Data may be NULL. */
 jitney_status jitney_attention_workspace(const jitney_attention_args* args, size_t* bytes);
 /* Clears what calls expect to be clear, and leave so: once, before they use the memory, and again
@@ -183,12 +185,12 @@ jitney_status jitney_attention_plan_explain(const jitney_attention_plan* plan, c
 jitney_status jitney_attention_plan_destroy(jitney_attention_plan* plan);
 
 typedef enum jitney_rotary_style {
-    JITNEY_INTERLEAVED = 0, /* pairs (2i, 2i + 1) */
-    JITNEY_HALF_SPLIT = 1   /* pairs (i, i + rotary_dim / 2) */
+    JITNEY_INTERLEAVED = 0, /* pair i is the elements 2i and 2i + 1 */
+    JITNEY_HALF_SPLIT = 1   /* i and i + rotary_dim / 2 */
 } jitney_rotary_style;
 
-/* Rotary position embedding. The fields are those of jitney::RotaryArgs; k and k_out (together) and
-   positions may be NULL. */
+/* Rotary position embedding: a pair (a, b) becomes (a cos - b sin, a sin + b cos). The fields are
+   those of jitney::RotaryArgs; k and k_out (together) and positions may be NULL. */
 typedef struct jitney_rotary_args {
     size_t size;           /* sizeof(jitney_rotary_args) */
     const DLTensor* q;     /* [batch, length, heads, head_dim]: bf16, fp16 or fp32 */
@@ -222,6 +224,7 @@ typedef struct jitney_merge_states_args {
 
 /* A part whose LSE is -inf has no influence; rows of such parts alone give 0 and LSE -inf. */
 jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream);
+
 /* Casting to the 8-bit floating formats: code = cast(x * multiplier), x is about code * scale,
    scale = 1 / multiplier. The fields are those of jitney::Fp8QuantizeArgs; each but x may be NULL.
    Numbers are tensors of one fp32 on x's device. */

@@ -1,5 +1,6 @@
 // Merging partial results of attention over different keys into the result over all of them: of a
-// shared prefix and each request's own keys, of the parts of a context on several GPUs.
+// shared prefix and each request's own keys, of the parts of a context on several GPUs (Ye et al.
+// 2025, arXiv:2501.01005, section 2.2).
 #pragma once
 
 #include <optional>
@@ -36,6 +37,7 @@ JITNEY_API void merge_states(const MergeStatesArgs& args, Stream stream = nullpt
 JITNEY_API Explanation explain(const MergeStatesArgs& args, std::string_view arch = {});
 
 namespace ops {
+// The kernel, or an Error that says why not: host tensors are refused.
 JITNEY_API void merge_states(const MergeStatesArgs& args, Stream stream = nullptr);
 }  // namespace ops
 

@@ -17,7 +17,7 @@ enum class PrewarmStatus { compiled, cached, failed };
 struct PrewarmEntry {
     std::string spec;  // attn_prefill_mma<head_dim=128,...>@sm_90a
     PrewarmStatus status = PrewarmStatus::failed;
-    double milliseconds = 0;
+    double milliseconds = 0;  // of looking for it and of compiling it
     std::uint64_t bytes = 0;  // of the machine code
     std::string error;        // where it failed: one sentence
 };

@@ -1,4 +1,6 @@
-// Rotary position embedding (RoFormer, arXiv:2104.09864), of q and k in one launch.
+// Rotary position embedding (RoFormer, Su et al. 2021, arXiv:2104.09864), of q and k in one launch:
+// a pair (a, b) of elements of a head becomes (a cos - b sin, a sin + b cos), with the cosine and
+// sine that the tables have for the token's position and the pair's number.
 #pragma once
 
 #include <optional>
@@ -8,9 +10,10 @@
 
 namespace jitney {
 
+// Which elements pair number i has, which takes column i of the tables.
 enum class RotaryStyle {
-    interleaved,  // pairs (2i, 2i + 1)
-    half_split,   // pairs (i, i + rotary_dim / 2)
+    interleaved,  // 2i and 2i + 1
+    half_split,   // i and i + rotary_dim / 2
 };
 
 struct RotaryArgs {
@@ -34,6 +37,7 @@ struct RotaryArgs {
 JITNEY_API void rotary_emb(const RotaryArgs& args, Stream stream = nullptr);
 
 namespace ops {
+// The kernel, or an Error that says why not: host tensors are refused.
 JITNEY_API void rotary_emb(const RotaryArgs& args, Stream stream = nullptr);
 }  // namespace ops
 

@@ -22,7 +22,7 @@ enum class DType : std::uint8_t {
     bf16 = 2,
     fp8_e4m3 = 3,
     fp8_e5m2 = 4,
-    boolean = 5,
+    boolean = 5,  // a byte of 0 or 1
     int32 = 6,
     int64 = 7,
 };
@@ -83,7 +83,7 @@ struct Tensor {
                        std::span(strides.begin(), strides.size()), device);
     }
 
-    // Elements, 0 for an empty tensor.
+    // How many there are; none in a tensor without dimensions.
     std::int64_t elements() const noexcept {
         std::int64_t count = 1;
         for (int i = 0; i < ndim; ++i)
