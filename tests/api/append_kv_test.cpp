@@ -13,8 +13,7 @@ namespace jitney::tests {
 namespace {
 
 AppendKvArgs args_of(AppendProblem& problem, DeviceType type) {
-    return append_call<AppendKvArgs>(problem.shape, problem.views({type, 0}),
-                                     problem.shape.style.value_or(RotaryStyle::interleaved));
+    return append_call<AppendKvArgs>(problem.shape, problem.views({type, 0}));
 }
 
 AppendShape random_shape(Random& random) {

@@ -10,6 +10,7 @@
 #include "reference/rotary.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/rotary_problem.hpp"
 
 namespace jitney::tests {
 
@@ -127,8 +128,7 @@ TEST_CASE("rotary_emb on host tensors is the reference's") {
         call.cos = cos.view();
         call.sin = sin.view();
         call.positions = positions.view();
-        call.style = style == RotaryStyle::interleaved ? reference::RotaryStyle::interleaved
-                                                       : reference::RotaryStyle::half_split;
+        call.style = style_as<reference::RotaryStyle>(style);
         reference::rotary(call);
         JITNEY_CHECK_CLOSE(q_out, q, Tolerance{});
         JITNEY_CHECK_CLOSE(k_out, k, Tolerance{});

@@ -13,6 +13,7 @@
 #include "tests/runtime/allocation_count.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/problems.hpp"
+#include "tests/support/rotary_problem.hpp"
 
 namespace jitney::tests {
 namespace {
@@ -149,8 +150,7 @@ TEST_CASE("scenario: rotary" * doctest::skip()) {
         call.k_out = expected.k_out.view();
         call.cos = call.sin = expected.cos.view();
         call.positions = expected.positions.view();
-        call.style = style == RotaryStyle::interleaved ? reference::RotaryStyle::interleaved
-                                                       : reference::RotaryStyle::half_split;
+        call.style = style_as<reference::RotaryStyle>(style);
         reference::rotary(call);
         JITNEY_CHECK_CLOSE(actual.q_out, expected.q_out, Tolerance{});
         JITNEY_CHECK_CLOSE(actual.k_out, expected.k_out, Tolerance{});

@@ -30,7 +30,7 @@ AppendKvArgs args_of(const AppendShape& shape, const Tensors& tensors) {
     Views views;
     for (const auto& [name, tensor] : tensors)
         views.emplace(name, tensor.view());
-    return append_call<AppendKvArgs>(shape, views, shape.style.value_or(RotaryStyle::interleaved));
+    return append_call<AppendKvArgs>(shape, views);
 }
 
 void run_case(const AppendShape& shape, Random& random) {

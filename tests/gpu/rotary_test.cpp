@@ -13,6 +13,26 @@
 namespace jitney::tests {
 namespace {
 
+struct Tensors {
+    explicit Tensors(const RotaryProblem& problem)
+        : q(problem.q),
+          k(problem.k),
+          q_out(problem.q_out),
+          k_out(problem.k_out),
+          cos(problem.cos),
+          sin(problem.sin) {
+        if (problem.positions) positions.emplace(*problem.positions);
+    }
+
+    DeviceTensor q;
+    DeviceTensor k;
+    DeviceTensor q_out;
+    DeviceTensor k_out;
+    DeviceTensor cos;
+    DeviceTensor sin;
+    std::optional<DeviceTensor> positions;
+};
+
 void check_result(const DeviceTensor& device, const HostTensor& expected) {
     const HostTensor actual = device.download();
     CHECK(actual.surroundings_intact());
@@ -24,33 +44,14 @@ void check_result(const DeviceTensor& device, const HostTensor& expected) {
 void run_case(const RotaryCase& test, Random& random) {
     INFO(test.text(), " ", random.text());
     RotaryProblem problem(test, random);
-    const DeviceTensor q(problem.q);
-    const DeviceTensor k(problem.k);
-    const DeviceTensor q_out(problem.q_out);
-    const DeviceTensor k_out(problem.k_out);
-    const DeviceTensor cos(problem.cos);
-    const DeviceTensor sin(problem.sin);
-    std::optional<DeviceTensor> positions;
-    if (problem.positions) positions.emplace(*problem.positions);
-
-    RotaryArgs args;
-    args.q = test.in_place ? q_out.view() : q.view();
-    args.q_out = q_out.view();
-    if (test.kv_heads > 0) {
-        args.k = test.in_place ? k_out.view() : k.view();
-        args.k_out = k_out.view();
-    }
-    args.cos = cos.view();
-    args.sin = sin.view();
-    if (positions) args.positions = positions->view();
-    args.style = test.style;
+    const Tensors tensors(problem);
     const Scope scope("rotary_emb");
-    rotary_emb(args);
+    rotary_emb(rotary_call<RotaryArgs>(test, tensors));
     CHECK(last_run().starts_with("rotary_emb<"));
 
     problem.run_reference();
-    check_result(q_out, problem.q_out);
-    if (test.kv_heads > 0) check_result(k_out, problem.k_out);
+    check_result(tensors.q_out, problem.q_out);
+    if (test.kv_heads > 0) check_result(tensors.k_out, problem.k_out);
 }
 
 }  // namespace

@@ -77,10 +77,7 @@ AppendProblem::AppendProblem(const AppendShape& problem, Random& random) : shape
 }
 
 void AppendProblem::run_reference() {
-    const bool half = shape.style && *shape.style == RotaryStyle::half_split;
-    reference::append_kv(append_call<reference::AppendKv>(
-        shape, views(),
-        half ? reference::RotaryStyle::half_split : reference::RotaryStyle::interleaved));
+    reference::append_kv(append_call<reference::AppendKv>(shape, views()));
 }
 
 bool is_same_cache(HostTensor& actual, HostTensor& expected, Tolerance tolerance) {

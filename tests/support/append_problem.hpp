@@ -9,6 +9,7 @@
 
 #include "jitney/rotary.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/rotary_problem.hpp"
 #include "tests/support/serving_problem.hpp"
 
 namespace jitney::tests {
@@ -50,8 +51,8 @@ AppendShape random_append_shape(Random& random, bool packed, const std::vector<K
                                 bool rotated);
 
 // The call, public or the reference's, with these tensors.
-template <class Args, class Style>
-Args append_call(const AppendShape& shape, const Views& views, Style style) {
+template <class Args>
+Args append_call(const AppendShape& shape, const Views& views) {
     Args args;
     const auto find = [&views](const char* name) { return find_view(views, name); };
     args.new_k = views.at("new_k");
@@ -61,7 +62,7 @@ Args append_call(const AppendShape& shape, const Views& views, Style style) {
     args.cos = find("cos");
     args.sin = find("sin");
     args.positions = find("positions");
-    args.style = style;
+    if (shape.style) args.style = style_as<decltype(args.style)>(*shape.style);
     args.q = find("q");
     args.q_out = find(shape.q_in_place ? "q" : "q_out");
     return args;

@@ -54,19 +54,7 @@ RotaryProblem::RotaryProblem(const RotaryCase& problem, Random& random)
 }
 
 void RotaryProblem::run_reference() {
-    reference::Rotary call;
-    call.q = test.in_place ? q_out.view() : q.view();
-    call.q_out = q_out.view();
-    if (test.kv_heads > 0) {
-        call.k = test.in_place ? k_out.view() : k.view();
-        call.k_out = k_out.view();
-    }
-    call.cos = cos.view();
-    call.sin = sin.view();
-    if (positions) call.positions = positions->view();
-    call.style = test.style == RotaryStyle::interleaved ? reference::RotaryStyle::interleaved
-                                                        : reference::RotaryStyle::half_split;
-    reference::rotary(call);
+    reference::rotary(rotary_call<reference::Rotary>(test, *this));
 }
 
 Tolerance rotary_tolerance(DType dtype) {

@@ -49,6 +49,30 @@ struct RotaryProblem {
     std::optional<HostTensor> positions;
 };
 
+// A rotary style as the call names it, the public one or the reference's.
+template <class Style>
+Style style_as(RotaryStyle style) {
+    return style == RotaryStyle::interleaved ? Style::interleaved : Style::half_split;
+}
+
+// The call, public or the reference's, with these tensors: a problem's own, or copies of them under
+// the same names.
+template <class Args, class Tensors>
+Args rotary_call(const RotaryCase& test, Tensors& tensors) {
+    Args args;
+    args.q = test.in_place ? tensors.q_out.view() : tensors.q.view();
+    args.q_out = tensors.q_out.view();
+    if (test.kv_heads > 0) {
+        args.k = test.in_place ? tensors.k_out.view() : tensors.k.view();
+        args.k_out = tensors.k_out.view();
+    }
+    args.cos = tensors.cos.view();
+    args.sin = tensors.sin.view();
+    if (tensors.positions) args.positions = tensors.positions->view();
+    args.style = style_as<decltype(args.style)>(test.style);
+    return args;
+}
+
 // What a kernel of this format may be off by.
 Tolerance rotary_tolerance(DType dtype);
 

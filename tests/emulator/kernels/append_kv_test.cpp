@@ -44,8 +44,7 @@ bool run_append(const policy::Spec& spec, const AppendShape& shape, std::int64_t
     tests::Views views;
     for (const auto& [name, tensor] : tensors)
         views.emplace(name, tensor.view());
-    const auto args = tests::append_call<AppendKvArgs>(
-        shape, views, shape.style.value_or(RotaryStyle::interleaved));
+    const auto args = tests::append_call<AppendKvArgs>(shape, views);
     const policy::AppendKvProblem seen = checks::check(args);
     if (checks::has_no_rows(seen)) return false;
     const policy::AppendKvChoice choice =

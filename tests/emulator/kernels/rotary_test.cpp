@@ -33,21 +33,6 @@ struct Tensors {
         if (problem.positions) positions.emplace(*problem.positions, EmulatedTensor::Use::input);
     }
 
-    RotaryArgs args(const RotaryCase& test) const {
-        RotaryArgs args;
-        args.q = test.in_place ? q_out.view() : q.view();
-        args.q_out = q_out.view();
-        if (test.kv_heads > 0) {
-            args.k = test.in_place ? k_out.view() : k.view();
-            args.k_out = k_out.view();
-        }
-        args.cos = cos.view();
-        args.sin = sin.view();
-        if (positions) args.positions = positions->view();
-        args.style = test.style;
-        return args;
-    }
-
     EmulatedTensor q;
     EmulatedTensor k;
     EmulatedTensor q_out;
@@ -82,7 +67,7 @@ bool run_rotary(const policy::Spec& spec, const RotaryCase& test, std::int64_t s
     INFO(policy::text_of(spec), ": ", test.text(), ", shifted by ", shift, ", ", random.text());
     RotaryProblem problem(test, random);
     const Tensors tensors(problem, shift);
-    if (!launch_rotary(spec, tensors.args(test), random)) return false;
+    if (!launch_rotary(spec, tests::rotary_call<RotaryArgs>(test, tensors), random)) return false;
     problem.run_reference();
     check_result(tensors.q_out, problem.q_out);
     if (test.kv_heads > 0) check_result(tensors.k_out, problem.k_out);
@@ -159,7 +144,8 @@ TEST_CASE("rotary_emb: a position outside the table gives NaN") {
         problem.positions->set(3, -1.0);
         problem.positions->set(5, static_cast<double>(RotaryProblem::rows));
         const Tensors tensors(problem, 0);
-        if (!launch_rotary(covered.spec, tensors.args(test), random)) continue;
+        if (!launch_rotary(covered.spec, tests::rotary_call<RotaryArgs>(test, tensors), random))
+            continue;
         const tests::HostTensor actual = tensors.q_out.download();
         for (std::int64_t row = 0; row < test.length; ++row)
             CHECK(std::isnan(actual.at({1, row, 2, 9})) == (row == 3 || row == 5));
