@@ -29,6 +29,7 @@ Fp8QuantizeParams make_params(const checks::Fp8QuantizeCall& call,
     params.tiles = tiling.tiles;
     params.tiles_across = tiling.tiles_across;
     params.log2_across = tiling.log2_across;
+    params.backwards = tiling.backwards ? 1 : 0;
     params.wide_x = tiling.wide_x ? 1 : 0;
     params.wide_codes = tiling.wide_codes ? 1 : 0;
     params.wide_transposed = tiling.wide_transposed ? 1 : 0;

@@ -31,6 +31,7 @@ ColumnSumsChoice choose_column_sums(const ColumnSumsProblem& problem, const Devi
     }
     choice.geometry.grid[0] = static_cast<unsigned>(choice.column_blocks * choice.splits);
     choice.geometry.block[0] = kColumnSumsThreads;
+    choice.geometry.programmatic = has_programmatic_launches(facts);
     choice.geometry.shared_bytes = kColumnSumsSharedBytes;
     return choice;
 }

@@ -16,6 +16,11 @@ struct DeviceFacts {
     int registers_per_sm = 65536;
 };
 
+// Whether a grid can begin before the one before it in the stream has ended.
+inline bool has_programmatic_launches(const DeviceFacts& facts) noexcept {
+    return facts.arch.number >= 90;
+}
+
 // A common GPU of that arch (A100 for sm_80, H100/H200 for sm_90a, ...), so that explain and the
 // catalogue work for any arch on any machine.
 DeviceFacts typical_facts(Arch arch) noexcept;

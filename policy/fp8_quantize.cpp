@@ -13,7 +13,7 @@ namespace {
 // From here on there is an instruction for the conversion.
 constexpr int kConvertingArch = 89;
 // With amax there are no more blocks than are at work at a time, and each takes several tiles: all
-// of them queue for the same counters. Without, a block a tile is faster.
+// of them queue for the same counters. Without, a block takes one tile.
 constexpr int kBlocksAMultiprocessor = 4;
 constexpr int kMaxLog2Across = 8;
 
@@ -51,6 +51,8 @@ Fp8Tiling tiling_of(const Fp8QuantizeProblem& p) {
     tiling.wide_x = tiling.recut ? p.first_row.x : p.every_row.x;
     tiling.wide_codes = tiling.recut ? p.first_row.codes : p.every_row.codes;
     tiling.wide_transposed = p.transposed_rows;
+    // The pass ahead read x from its first tile on: what it read last may still be in the L2.
+    tiling.backwards = takes_two_launches(p);
     return tiling;
 }
 
@@ -89,6 +91,7 @@ Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const D
     const std::int64_t most = std::int64_t{facts.sm_count} * kBlocksAMultiprocessor;
     choice.geometry.grid[0] = static_cast<unsigned>(amax ? std::min(tiles, most) : tiles);
     choice.geometry.block[0] = kFp8QuantizeThreads;
+    choice.geometry.programmatic = has_programmatic_launches(facts);
     choice.geometry.shared_bytes = fp8_quantize_shared_bytes(choice.spec);
     choice.counter_bytes = amax ? sizeof(AmaxCounters) : 0;
     return choice;

@@ -34,9 +34,10 @@ struct Fp8Tiling {
     std::int64_t last_cols = 0;  // elements of the last row
     int tiles = 0;
     int tiles_across = 1;
-    int log2_across = 0;  // threads of a block that stand side by side
-    bool recut = false;   // the distance between rows is cols now
-    bool wide_x = false;  // several elements can be moved at once
+    int log2_across = 0;     // threads of a block that stand side by side
+    bool recut = false;      // the distance between rows is cols now
+    bool backwards = false;  // from the last tile on
+    bool wide_x = false;     // several elements can be moved at once
     bool wide_codes = false;
     bool wide_transposed = false;
 };

@@ -11,6 +11,7 @@ Fp8UpdateChoice choose_fp8_update(const DeviceFacts& facts) {
     Fp8UpdateChoice choice;
     choice.spec = spec_of(KernelId::fp8_update, facts.arch, {kThreads});
     choice.geometry.block[0] = kThreads;
+    choice.geometry.programmatic = has_programmatic_launches(facts);
     choice.geometry.shared_bytes = fp8_update_shared_bytes(choice.spec);
     return choice;
 }

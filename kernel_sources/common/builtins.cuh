@@ -19,11 +19,16 @@ JITNEY_DEVICE void settle(unsigned& value) {
     asm volatile("" : "+r"(value));
 }
 
-// blockIdx.x, read anew at each call: what was derived from it before a loop need not stay in
-// registers to be known behind it.
+// blockIdx.x and threadIdx.x, read anew at each call: what was derived from them before, or in
+// another round of a loop, need not stay in registers to be known.
 JITNEY_DEVICE int reread_block_index() {
     int index;
     asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
+    return index;
+}
+JITNEY_DEVICE int reread_thread_index() {
+    int index;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
     return index;
 }
 

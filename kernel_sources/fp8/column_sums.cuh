@@ -2,8 +2,9 @@
 // chance; the gradient of a bias.
 #pragma once
 
-#include "common/atomics.cuh"
+#include "common/arrival.cuh"
 #include "common/element.cuh"
+#include "common/grid_dependency.cuh"
 #include "common/vector.cuh"
 #include "fp8/column_sums_params.h"
 
@@ -57,16 +58,13 @@ struct ColumnSums {
     // True for all threads of the block that comes last to these columns.
     JITNEY_DEVICE bool is_last(int column_block) const {
         auto* flag = reinterpret_cast<unsigned*>(shared_memory() + kColumnSumsSharedBytes - 16);
-        __syncthreads();  // the block's part is stored
-        if (threadIdx.x == 0) {
-            const unsigned last = static_cast<unsigned>(params.splits) - 1;
-            *flag = atomic_inc_acq_rel(params.arrived + column_block, last) == last ? 1u : 0u;
-        }
-        __syncthreads();  // the flag is there
-        return *flag != 0;
+        return arrive_last(params.arrived + column_block, static_cast<unsigned>(params.splits),
+                           flag);
     }
 
     JITNEY_DEVICE void run() const {
+        release_next_grid();
+        wait_for_previous_grid();
         const int column_block = static_cast<int>(blockIdx.x) % params.column_blocks;
         const int split = static_cast<int>(blockIdx.x) / params.column_blocks;
         const int first_col = column_block * kColumnSumsCols;

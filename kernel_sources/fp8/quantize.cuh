@@ -5,6 +5,7 @@
 #include "common/amax.cuh"
 #include "common/element.cuh"
 #include "common/fp8.cuh"
+#include "common/grid_dependency.cuh"
 #include "common/vector.cuh"
 #include "fp8/quantize_params.h"
 #include "fp8/scale.h"
@@ -23,6 +24,12 @@ struct Fp8Quantize {
 
     const Fp8QuantizeParams& params;
 
+    // Where a tile begins.
+    struct Corner {
+        long long row;
+        long long col;
+    };
+
     // The thread's part of a tile: kRows rows from `row` on, of kCols elements from `col` on.
     struct Place {
         long long row;
@@ -33,48 +40,48 @@ struct Fp8Quantize {
     JITNEY_DEVICE int log2_across() const {
         return kTransposes ? kFp8TransposeLog2Across : params.log2_across;
     }
-    JITNEY_DEVICE int column_group() const {
-        return static_cast<int>(threadIdx.x) & ((1 << log2_across()) - 1);
-    }
-    JITNEY_DEVICE int row_group() const { return static_cast<int>(threadIdx.x) >> log2_across(); }
+    JITNEY_DEVICE int column_group(int thread) const { return thread & ((1 << log2_across()) - 1); }
+    JITNEY_DEVICE int row_group(int thread) const { return thread >> log2_across(); }
 
     JITNEY_DEVICE long long width(long long row) const {
         return row == params.rows - 1 ? params.last_cols : params.cols;
     }
 
-    JITNEY_DEVICE long long tile_row(int tile) const {
-        return static_cast<long long>(tile / params.tiles_across) * kRows *
-               (kFp8QuantizeThreads >> log2_across());
-    }
-    JITNEY_DEVICE long long tile_col(int tile) const {
-        return static_cast<long long>(tile % params.tiles_across) * kCols << log2_across();
+    JITNEY_DEVICE Corner corner_of(int tile) const {
+        int down = tile;
+        int across = 0;
+        if (params.tiles_across != 1) {  // no division where rows were cut anew
+            down = tile / params.tiles_across;
+            across = tile - down * params.tiles_across;
+        }
+        return {static_cast<long long>(down) * kRows * (kFp8QuantizeThreads >> log2_across()),
+                static_cast<long long>(across) * kCols << log2_across()};
     }
 
-    JITNEY_DEVICE Place place_of(int tile) const {
+    JITNEY_DEVICE Place place_of(const Corner& corner, int thread) const {
         Place place;
-        place.row = tile_row(tile) + row_group() * kRows;
-        place.col = tile_col(tile) + column_group() * kCols;
+        place.row = corner.row + row_group(thread) * kRows;
+        place.col = corner.col + column_group(thread) * kCols;
         const long long last = place.row + kRows - 1;
         place.whole = last < params.rows && place.col + kCols <= width(last);
         return place;
     }
 
     // Elements outside the matrix are 0.
+    template <bool wide>
     JITNEY_DEVICE void load(const Place& place, Vector<T, kCols> (&x)[kRows]) const {
         const T* from = static_cast<const T*>(params.x) + place.row * params.x_stride + place.col;
-        if (place.whole && params.wide_x != 0) {
-#pragma unroll
-            for (int i = 0; i < kRows; ++i)
-                x[i] = load_vector<kCols>(from + i * params.x_stride);
-            return;
-        }
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
-            const long long row = place.row + i;
-            const long long end = row < params.rows ? width(row) - place.col : 0;
+            if constexpr (wide) {
+                x[i] = load_vector<kCols>(from + i * params.x_stride);
+            } else {
+                const long long row = place.row + i;
+                const long long end = row < params.rows ? width(row) - place.col : 0;
 #pragma unroll
-            for (int j = 0; j < kCols; ++j)
-                x[i].items[j] = j < end ? from[i * params.x_stride + j] : T::from(0.0f);
+                for (int j = 0; j < kCols; ++j)
+                    x[i].items[j] = j < end ? from[i * params.x_stride + j] : T::from(0.0f);
+            }
         }
     }
 
@@ -125,8 +132,8 @@ struct Fp8Quantize {
     }
 
     // Four rows of four codes as four columns of four.
-    JITNEY_DEVICE void keep_transposed(const Codes (&codes)[kRows]) const {
-        const int group = row_group();
+    JITNEY_DEVICE void keep_transposed(int thread, const Codes (&codes)[kRows]) const {
+        const int group = row_group(thread);
 #pragma unroll
         for (int word = 0; word < 2; ++word) {
             const unsigned a = codes[0].items[word];
@@ -142,25 +149,23 @@ struct Fp8Quantize {
                 __byte_perm(ab_high, cd_high, 0x5410), __byte_perm(ab_high, cd_high, 0x7632)};
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
-                const int column = column_group() * kCols + 4 * word + j;
+                const int column = column_group(thread) * kCols + 4 * word + j;
                 column_chunk(column, group / 4)[group % 4] = columns[j];
             }
         }
     }
 
-    JITNEY_DEVICE void store_transposed(int tile) const {
+    JITNEY_DEVICE void store_transposed(const Corner& corner, int thread) const {
         constexpr int chunks = kFp8TransposeRows / 16;  // of a column
-        const long long first_row = tile_row(tile);
-        const long long first_col = tile_col(tile);
 #pragma unroll
         for (int i = 0; i < kFp8TransposeCols * chunks / kFp8QuantizeThreads; ++i) {
-            const int index = static_cast<int>(threadIdx.x) + i * kFp8QuantizeThreads;
+            const int index = thread + i * kFp8QuantizeThreads;
             const int column = index / chunks;
             const int chunk = index % chunks;
-            const long long row = first_row + 16 * chunk;
-            if (first_col + column >= params.cols || row >= params.rows) continue;
+            const long long row = corner.row + 16 * chunk;
+            if (corner.col + column >= params.cols || row >= params.rows) continue;
             unsigned char* to =
-                params.transposed + (first_col + column) * params.transposed_stride + row;
+                params.transposed + (corner.col + column) * params.transposed_stride + row;
             const auto codes = load_vector<4>(column_chunk(column, chunk));
             if (row + 16 <= params.rows && params.wide_transposed != 0) {
                 store_vector(reinterpret_cast<unsigned*>(to), codes);
@@ -185,6 +190,21 @@ struct Fp8Quantize {
         return largest;
     }
 
+    // Codes of the thread's part of a tile, and the largest magnitude in it. What has its codes
+    // needs no registers any more, whichever way it came.
+    template <bool wide>
+    JITNEY_DEVICE void take(const Place& place, float multiplier, Codes (&codes)[kRows],
+                            unsigned& largest) const {
+        Vector<T, kCols> x[kRows];
+        load<wide>(place, x);
+        if constexpr (C::amax != 0) largest = max(largest, largest_of(x));
+        if constexpr (C::codes != kNoCodes) {
+#pragma unroll
+            for (int i = 0; i < kRows; ++i)
+                codes[i] = codes_of(x[i], multiplier);
+        }
+    }
+
     JITNEY_DEVICE static unsigned* warp_maxima() {
         return reinterpret_cast<unsigned*>(shared_memory() +
                                            fp8_quantize_shared_bytes(kTransposes, false));
@@ -203,14 +223,25 @@ struct Fp8Quantize {
         if (params.scale != nullptr) *params.scale = fp8_scale(multiplier);
     }
 
-    // On the block's last tile amax is merged as soon as it is known: the atomics are on their way
-    // while codes are made and stored.
-    JITNEY_DEVICE void do_tile(int tile, float multiplier, unsigned& largest, bool last) const {
-        const Place place = place_of(tile);
-        Vector<T, kCols> x[kRows];
-        load(place, x);
+    JITNEY_DEVICE float multiplier() const {
+        return params.multiplier != nullptr ? *params.multiplier : 1.0f;
+    }
+
+    // On the block's last tile amax is merged before codes are stored: the atomics are on their way
+    // meanwhile.
+    JITNEY_DEVICE void do_tile(const Corner& corner, unsigned& largest, bool last) const {
+        // Read anew for each tile: what is derived from it would take more registers from tile to
+        // tile than a block can spare.
+        const int thread = reread_thread_index();
+        const Place place = place_of(corner, thread);
+        const float by = C::codes != kNoCodes ? multiplier() : 1.0f;  // comes while x does
+        Codes codes[kRows];
+        if (place.whole && params.wide_x != 0) {
+            take<true>(place, by, codes, largest);
+        } else {
+            take<false>(place, by, codes, largest);
+        }
         if constexpr (C::amax != 0) {
-            largest = max(largest, largest_of(x));
             if (last) keep_warp_max(largest, warp_maxima());
             if (last && !kTransposes) {
                 __syncthreads();  // the warps' maxima are there
@@ -218,33 +249,39 @@ struct Fp8Quantize {
             }
         }
         if constexpr (C::codes != kNoCodes) {
-            Codes codes[kRows];
-#pragma unroll
-            for (int i = 0; i < kRows; ++i)
-                codes[i] = codes_of(x[i], multiplier);
             if constexpr (kWritesRows) store_rows(place, codes);
             if constexpr (kTransposes) {
-                keep_transposed(codes);
+                keep_transposed(thread, codes);
                 __syncthreads();  // the tile is there, and so are the warps' maxima
                 if (C::amax != 0 && last) merge();
-                store_transposed(tile);
+                store_transposed(corner, thread);
             }
         }
     }
 
     JITNEY_DEVICE void run() const {
-        const float multiplier = params.multiplier != nullptr ? *params.multiplier : 1.0f;
+        release_next_grid();
+        int tile = static_cast<int>(blockIdx.x);
+        if (C::amax == 0 && params.backwards != 0) tile = params.tiles - 1 - tile;
+        Corner corner = corner_of(tile);
+        wait_for_previous_grid();
+        unsigned largest = 0;
+        if constexpr (C::amax == 0) {
+            do_tile(corner, largest, true);
+        } else {
+            const int step = static_cast<int>(gridDim.x);
+            for (;;) {
+                const bool last = tile + step >= params.tiles;
+                do_tile(corner, largest, last);
+                if (last) break;
+                if (kTransposes) __syncthreads();  // nobody reads this tile any more
+                tile += step;
+                corner = corner_of(tile);
+            }
+        }
         if (C::codes != kNoCodes && params.scale != nullptr && blockIdx.x == 0 &&
             threadIdx.x == 0) {
-            *params.scale = fp8_scale(multiplier);
-        }
-        unsigned largest = 0;
-        const int step = static_cast<int>(gridDim.x);
-        for (int tile = static_cast<int>(blockIdx.x); tile < params.tiles; tile += step) {
-            if (kTransposes && tile != static_cast<int>(blockIdx.x)) {
-                __syncthreads();  // nobody reads the tile before this one any more
-            }
-            do_tile(tile, multiplier, largest, tile + step >= params.tiles);
+            *params.scale = fp8_scale(multiplier());
         }
     }
 };

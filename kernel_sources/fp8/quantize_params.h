@@ -35,6 +35,7 @@ struct Fp8QuantizeParams {
     int tiles;
     int tiles_across;
     int log2_across;  // threads of a block that stand side by side
+    int backwards;    // the last tile comes first; not with amax
     // Whether 16 bytes of x, 8 codes, 16 codes of a transposed row may be moved at once.
     int wide_x;
     int wide_codes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/amax.cuh"
+#include "common/grid_dependency.cuh"
 #include "fp8/scale.h"
 #include "fp8/state.h"
 #include "fp8/update_params.h"
@@ -56,6 +57,8 @@ struct Fp8Update {
     }
 
     JITNEY_DEVICE void run() const {
+        release_next_grid();
+        wait_for_previous_grid();
         if (threadIdx.x == 0) note_scales();  // and changes them, later
         if (params.history == 0) return;
         for (const Fp8UpdateRow& row : params.rows) {

@@ -45,6 +45,8 @@ TEST_CASE("few columns are shared by many blocks") {
     CHECK(choose_column_sums(problem, kHopper).splits == 1);
     CHECK(text_of(choose_column_sums(problem, kHopper).spec) ==
           "column_sums<format=bf16,out=fp32>@sm_90a");
+    CHECK(choose_column_sums(problem, kHopper).geometry.programmatic);
+    CHECK_FALSE(choose_column_sums(problem, typical_facts({80, 0})).geometry.programmatic);
 }
 
 TEST_CASE("fp8_update is one block") {
@@ -52,6 +54,8 @@ TEST_CASE("fp8_update is one block") {
     CHECK(text_of(choice.spec) == "fp8_update<threads=256>@sm_90a");
     CHECK(choice.geometry.grid[0] == 1);
     CHECK(choice.geometry.shared_bytes == 32);
+    CHECK(choice.geometry.programmatic);
+    CHECK_FALSE(choose_fp8_update(typical_facts({80, 0})).geometry.programmatic);
 }
 
 }  // namespace

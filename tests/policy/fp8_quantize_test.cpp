@@ -108,10 +108,21 @@ TEST_CASE("dynamic scaling is a launch for amax and one for the codes") {
     CHECK(text_of(codes.spec) == "fp8_quantize<format=bf16,out=e4m3,codes=row>@sm_90a");
     CHECK(codes.counter_bytes == 0);
     CHECK_FALSE(takes_two_launches(amax_of(p)));
+    // Back from where the first ended.
+    CHECK(codes.tiling.backwards);
+    CHECK_FALSE(choose_fp8_quantize(amax_of(p), kHopper).tiling.backwards);
     const std::vector<Spec> catalogue = fp8_quantize_catalogue(p, kHopper);
     REQUIRE(catalogue.size() == 2);
     CHECK(catalogue[0] == choose_fp8_quantize(amax_of(p), kHopper).spec);
     CHECK(catalogue[1] == codes.spec);
+}
+
+TEST_CASE("a cast may begin before its predecessor ends, from sm_90 on") {
+    const Fp8QuantizeProblem p = matrix(64, 64);
+    CHECK(choose_fp8_quantize(p, kHopper).geometry.programmatic);
+    CHECK(choose_fp8_quantize(p, typical_facts({120, 0})).geometry.programmatic);
+    CHECK_FALSE(choose_fp8_quantize(p, typical_facts({89, 0})).geometry.programmatic);
+    CHECK_FALSE(choose_fp8_quantize(p, kHopper).tiling.backwards);
 }
 
 TEST_CASE("rows without a gap are cut anew, so that any width is moved 16 bytes at a time") {

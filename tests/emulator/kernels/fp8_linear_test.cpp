@@ -72,7 +72,8 @@ TEST_CASE("fp8_update") {
     for (const Covered& covered : covered_lines(policy::KernelId::fp8_update)) {
         INFO(policy::text_of(covered.spec), ", ", random.text());
         const int threads = policy::value_of(covered.spec, "threads");
-        policy::Geometry geometry;
+        policy::Geometry geometry =
+            policy::choose_fp8_update(policy::typical_facts(covered.spec.arch())).geometry;
         geometry.block[0] = static_cast<unsigned>(threads);
         geometry.shared_bytes = policy::fp8_update_shared_bytes(covered.spec);
         for (const int history :
@@ -140,12 +141,15 @@ TEST_CASE("column_sums") {
             params.wide = i % 2 == 0 && view.strides[0] * size_of(x.dtype()) % 16 == 0 ? 1 : 0;
             params.parts = parts.as<float>();
             params.arrived = counters.as<unsigned>();
-            for (int again = 0; again < 2; ++again)
-                launch_choice(covered.spec, choice.geometry, &params, random);
             reference::column_sums(x.view(), out.view());
-            const tests::HostTensor actual = device_out.download();
-            CHECK(actual.surroundings_intact());
-            JITNEY_CHECK_CLOSE(actual, out, (tests::Tolerance{1e-3, 1e-2}));
+            for (int again = 0; again < 2; ++again) {
+                // The parts of the launch before would stand in for those that are not there yet.
+                std::ranges::fill(std::span(parts.data(), parts.bytes()), std::byte{0xff});
+                launch_choice(covered.spec, choice.geometry, &params, random);
+                const tests::HostTensor actual = device_out.download();
+                CHECK(actual.surroundings_intact());
+                JITNEY_CHECK_CLOSE(actual, out, (tests::Tolerance{1e-3, 1e-2}));
+            }
         }
     }
 }

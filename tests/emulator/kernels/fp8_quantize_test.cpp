@@ -51,7 +51,7 @@ class Launch {
         policy::Fp8QuantizeProblem pass = call.problem;
         if (constant(spec, "codes") == kNoCodes) pass = policy::amax_of(pass);
         policy::Fp8QuantizeChoice choice = policy::choose_fp8_quantize(pass, facts);
-        choice.geometry.grid[0] = std::min(choice.geometry.grid[0], 3u);
+        if (pass.amax) choice.geometry.grid[0] = std::min(choice.geometry.grid[0], 3u);
         policy::Spec hardware = spec;
         hardware.values[4] = choice.spec.values[4];
         if (!(choice.spec == hardware)) return false;
@@ -69,6 +69,8 @@ class Launch {
         if (test.amax) numbers.amax = number(amax_);
         for (int i = 0; i < 2; ++i) {
             Fp8QuantizeParams params = make_params(call, choice, numbers, counters_.data());
+            // As behind a pass for amax.
+            if (!pass.amax) params.backwards = static_cast<int>(random.integer(0, 1));
             launch_choice(spec, choice.geometry, &params, random);
         }
         CHECK(counters_.as<AmaxCounters>()->largest == 0);

@@ -21,6 +21,7 @@ void launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, v
     shape.block = dim3(geometry.block);
     shape.cluster = dim3(geometry.cluster);
     shape.shared_bytes = geometry.shared_bytes;
+    shape.programmatic_dependent = geometry.programmatic;
     void* arguments[] = {params};
     try {
         launch(*kernel, shape, arguments, {.seed = random.bits()});

@@ -41,6 +41,7 @@ void Block::begin(const Grid& grid, Index index, std::uint64_t seed) {
         thread.block_size = grid.block_size;
         thread.grid_size = grid.grid_size;
         thread.exited = false;
+        thread.waited_for_grid = !grid.programmatic;
         thread.waits_at = nullptr;
         thread.open_copies.clear();
         thread.copy_groups.clear();
@@ -130,6 +131,12 @@ void Block::exit(Thread& thread) {
         copies += group.size();
     if (copies != 0) {
         stop(thread, fmt::format("exits with {} asynchronous copies not waited for", copies), {});
+    }
+    if (!thread.waited_for_grid) {
+        stop(thread,
+             "exits without having waited for the grid before, so that the next one might begin "
+             "before that has ended",
+             {});
     }
     thread.exited = true;
     warps_[thread.warp()].exited |= 1u << thread.lane();

@@ -22,6 +22,7 @@ struct Grid {
     Index grid_size;
     Index block_size;
     std::size_t shared_bytes = 0;
+    bool programmatic = false;  // may begin before the grid before has ended
 };
 
 class Block {

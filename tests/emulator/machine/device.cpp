@@ -89,6 +89,7 @@ void async_copy(unsigned to, const void* from, unsigned bytes, unsigned from_byt
         if (std::string wrong = objection(from, from_bytes, false); !wrong.empty()) {
             fault(std::move(wrong), where);
         }
+        if (std::string wrong = too_early(from); !wrong.empty()) fault(std::move(wrong), where);
         // A look at the source now, so that a wrong address is seen here and not at the wait.
         const auto* source = static_cast<const volatile char*>(from);
         static_cast<void>(source[0]);
@@ -121,6 +122,15 @@ void async_wait(unsigned pending) {
     yield_point();
 }
 
+void wait_for_previous_grid() {
+    current_thread->waited_for_grid = true;
+}
+
+std::string too_early(const void* address) {
+    if (current_thread->waited_for_grid || !in_device_memory(address)) return {};
+    return "touches global memory before it has waited for the grid before";
+}
+
 void before_atomic(const void* address, std::size_t bytes, Where where) {
     yield_block_point();
     Thread& thread = *current_thread;
@@ -133,6 +143,8 @@ void before_atomic(const void* address, std::size_t bytes, Where where) {
         thread.block->atomic_access(thread, address, bytes, where);
     } else if (std::string wrong = objection(address, bytes, true); !wrong.empty()) {
         fault(std::move(wrong), where);
+    } else if (std::string early = too_early(address); !early.empty()) {
+        fault(std::move(early), where);
     }
 }
 

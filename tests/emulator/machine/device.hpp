@@ -64,6 +64,11 @@ void async_copy(unsigned to, const void* from, unsigned bytes, unsigned from_byt
 void async_commit();
 void async_wait(unsigned pending);
 
+// Programmatic dependent launch: from here on the thread may touch global memory.
+void wait_for_previous_grid();
+// Why the thread that runs may not yet, where the address is of a buffer; empty where it may.
+std::string too_early(const void* address);
+
 // Before an atomic access: a check of the address, and a place where other blocks may go first.
 void before_atomic(const void* address, std::size_t bytes, Where where);
 

@@ -15,6 +15,7 @@ void note(const void* address, std::size_t bytes, bool write, const void* place)
         thread.block->access(thread, address, bytes, write, place);
     } else if (in_device_memory(address)) {
         std::string wrong = objection(address, bytes, write);
+        if (wrong.empty()) wrong = too_early(address);
         if (wrong.empty()) return;
         wrong += ", at " + place_of_code(place);
         fault(std::move(wrong), {});

@@ -146,6 +146,7 @@ void launch(const Kernel& kernel, const runtime::LaunchShape& shape, void* const
     grid.grid_size = {shape.grid.x, shape.grid.y, shape.grid.z};
     grid.block_size = {shape.block.x, shape.block.y, shape.block.z};
     grid.shared_bytes = static_cast<std::size_t>(shape.shared_bytes);
+    grid.programmatic = shape.programmatic_dependent;
 
     Queue queue(std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, options.seed);
     std::mutex mutex;

@@ -29,6 +29,7 @@ struct Thread : Builtins {
 
     Fiber fiber;
     bool exited = false;
+    bool waited_for_grid = true;     // false at first in a programmatic launch
     const char* waits_at = nullptr;  // the collective's name, null while it runs or could
     Where waits_where;
     unsigned waits_mask = 0;  // the lanes that a warp's collective needs, 0 at a barrier

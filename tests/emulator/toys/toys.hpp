@@ -59,6 +59,13 @@ extern const Kernel copies_over_what_others_read;
 extern const Kernel plain_copy;   // out[i] = in[i + offset] for the first `count` threads
 extern const Kernel vector_copy;  // four floats a thread, as float4
 
+// Plain copies that wait for the grid before, in time or too late.
+extern const Kernel waits_for_the_grid;
+extern const Kernel reads_before_the_grid;
+extern const Kernel copies_before_the_grid;  // cp.async
+extern const Kernel counts_before_the_grid;  // an atomic
+extern const Kernel exits_before_the_grid;   // the threads that have nothing to do
+
 struct ProductParams {
     const unsigned short* a;  // 16 x 16
     const unsigned short* b;  // 16 x 8, in memory 8 x 16 where it is loaded transposed

@@ -26,5 +26,8 @@ JITNEY_DEVICE void settle(unsigned&) {}
 JITNEY_DEVICE int reread_block_index() {
     return static_cast<int>(blockIdx.x);
 }
+JITNEY_DEVICE int reread_thread_index() {
+    return static_cast<int>(threadIdx.x);
+}
 
 }  // namespace jitney

@@ -1,4 +1,5 @@
-// Twin of kernel_sources/common/grid_dependency.cuh: one grid runs at a time.
+// Twin of kernel_sources/common/grid_dependency.cuh: one grid runs at a time, and the machine sees
+// to it that nothing is touched before the wait.
 #pragma once
 
 #include "common/builtins.cuh"
@@ -7,6 +8,8 @@ namespace jitney {
 
 JITNEY_DEVICE void release_next_grid() {}
 
-JITNEY_DEVICE void wait_for_previous_grid() {}
+JITNEY_DEVICE void wait_for_previous_grid() {
+    emulator::wait_for_previous_grid();
+}
 
 }  // namespace jitney
