@@ -348,21 +348,19 @@ class Quantize(Cell):
             sets.append((x, out, turned))
         amax = torch.zeros(1, device="cuda") if "amax" in s.variant else None
         multiplier = torch.zeros(1, device="cuda") if dynamic else number
-        calls = [
-            on_stream(
-                self.library.fp8_quantize(
-                    x=tensor_of(x),
-                    out=tensor_of(out) if rows else None,
-                    out_transposed=tensor_of(turned) if columns else None,
-                    multiplier=tensor_of(multiplier),
-                    amax=None if amax is None else tensor_of(amax),
-                    dynamic=int(dynamic),
-                )
+        prepared = [
+            self.library.fp8_quantize(
+                x=tensor_of(x),
+                out=tensor_of(out) if rows else None,
+                out_transposed=tensor_of(turned) if columns else None,
+                multiplier=tensor_of(multiplier),
+                amax=None if amax is None else tensor_of(amax),
+                dynamic=int(dynamic),
             )
             for x, out, turned in sets
         ]
-        if amax is not None or dynamic:
-            self.bring_workspace(calls)
+        self.bring_workspace(prepared)
+        calls = [on_stream(call) for call in prepared]
         x, out, turned = sets[0]
         checked = self.checked(
             calls[0],
