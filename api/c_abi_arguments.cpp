@@ -218,7 +218,8 @@ Fp8QuantizeArgs arguments(const jitney_fp8_quantize_args* given) {
 }
 
 Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given) {
-    const auto known = known_fields(given, "jitney_fp8_gemm_args", &jitney_fp8_gemm_args::reserved);
+    const auto known =
+        known_fields(given, "jitney_fp8_gemm_args", &jitney_fp8_gemm_args::workspace_bytes);
     check_reserved(known.reserved);
     Fp8GemmArgs args;
     args.a = required(known.a, "a");
@@ -231,6 +232,7 @@ Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given) {
     args.trans_a = known.trans_a != 0;
     args.trans_b = known.trans_b != 0;
     args.fast_accum = known.fast_accum != 0;
+    args.workspace = {known.workspace, known.workspace_bytes};
     return args;
 }
 

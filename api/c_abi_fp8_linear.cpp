@@ -48,6 +48,10 @@ jitney_status jitney_fp8_quantize_workspace(const jitney_fp8_quantize_args* args
     return workspace_of(args, bytes, [](const auto& call) { return workspace_bytes(call); });
 }
 
+jitney_status jitney_fp8_gemm_workspace(const jitney_fp8_gemm_args* args, size_t* bytes) {
+    return workspace_of(args, bytes, [](const auto& call) { return workspace_bytes(call); });
+}
+
 jitney_status jitney_fp8_linear_workspace(const jitney_fp8_linear_args* args, size_t* bytes) {
     return workspace_of(args, bytes, [](const auto& call) { return fp8_linear_workspace(call); });
 }

@@ -130,7 +130,7 @@ Explanation explain(const Fp8GemmArgs& args, std::string_view arch) {
         const policy::Fp8GemmChoice choice = policy::choose_fp8_gemm(problem, facts);
         fill(explanation, choice.spec, choice.geometry);
         explanation.splits = choice.splits;
-        explanation.workspace_bytes = choice.workspace.total();
+        explanation.workspace_bytes = own_workspace_bytes(bytes_of(choice.workspace));
     }
     return explanation;
 }

@@ -16,7 +16,7 @@ namespace {
 
 void run_kernel(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem, Stream stream) {
     const Fp8GemmLaunch launch(problem, args.a.device, stream);
-    const HeldScratch held({}, launch.needs(), stream);
+    const HeldScratch held(args.workspace, launch.needs(), stream);
     launch.run(args, held.place(), stream);
 }
 
@@ -59,6 +59,22 @@ void Fp8GemmLaunch::run(const Fp8GemmArgs& args, const Scratch& scratch, Stream 
     Fp8GemmParams params = make_params(args, problem_, choice_, partials, scratch.counters);
     launch_kernel(*kernel_, choice_.geometry, &params, stream);
     note_ran(choice_.spec);
+}
+
+std::size_t workspace_bytes(const Fp8GemmArgs& args) {
+    const policy::Fp8GemmProblem problem = checks::check(args, checks::Data::absent);
+    const Decision decision = decide(Operation::fp8_gemm, args.a.device);
+    if (checks::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
+    const policy::DeviceFacts facts = facts_of(runtime::device(args.a.device.index));
+    ScratchBytes needs;
+    // Where the data will lie may not be known yet.
+    for (const bool aligned : {false, true}) {
+        if (aligned && !problem.aligned) break;
+        policy::Fp8GemmProblem placed = problem;
+        placed.aligned = aligned;
+        needs = larger(needs, bytes_of(policy::choose_fp8_gemm(placed, facts).workspace));
+    }
+    return own_workspace_bytes(needs);
 }
 
 void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {

@@ -41,14 +41,16 @@ class Fp8QuantizeLaunches {
     const runtime::Kernel* codes_kernel_ = nullptr;
 };
 
+inline ScratchBytes bytes_of(const policy::Fp8GemmWorkspace& needed) noexcept {
+    return {needed.counter_bytes, needed.partial_bytes};
+}
+
 // None for an empty product.
 class Fp8GemmLaunch {
   public:
     Fp8GemmLaunch(const policy::Fp8GemmProblem& problem, const Device& device, Stream stream);
 
-    ScratchBytes needs() const noexcept {
-        return {choice_.workspace.counter_bytes, choice_.workspace.partial_bytes};
-    }
+    ScratchBytes needs() const noexcept { return bytes_of(choice_.workspace); }
     void run(const Fp8GemmArgs& args, const Scratch& scratch, Stream stream) const;
 
   private:

@@ -122,6 +122,8 @@ class Fp8GemmArgs(ctypes.Structure):
         ("trans_b", c_int32),
         ("fast_accum", c_int32),
         ("reserved", c_int32),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
     ]
 
 
@@ -245,6 +247,7 @@ class Library:
             ("fp8_quantize", [POINTER(Fp8QuantizeArgs), c_void_p]),
             ("fp8_quantize_workspace", [POINTER(Fp8QuantizeArgs), POINTER(c_size_t)]),
             ("fp8_gemm", [POINTER(Fp8GemmArgs), c_void_p]),
+            ("fp8_gemm_workspace", [POINTER(Fp8GemmArgs), POINTER(c_size_t)]),
             ("push_kernel", [c_char_p]),
             ("push_backend", [c_int]),
             ("pop", []),
@@ -296,10 +299,12 @@ class Library:
     def workspace_bytes(self, call):
         """What a call needs beside its tensors, where it brings its own memory."""
         size = c_size_t()
-        if isinstance(call.args, Fp8QuantizeArgs):
-            ask = self.dll.jitney_fp8_quantize_workspace
-        else:
-            ask = self.dll.jitney_attention_workspace
+        asks = {
+            AttentionArgs: self.dll.jitney_attention_workspace,
+            Fp8QuantizeArgs: self.dll.jitney_fp8_quantize_workspace,
+            Fp8GemmArgs: self.dll.jitney_fp8_gemm_workspace,
+        }
+        ask = asks[type(call.args)]
         self.check(ask(call.reference, ctypes.byref(size)))
         return size.value
 

@@ -167,7 +167,8 @@ class Paged(Dense):
         """Where each page of the dense cache goes in the pool, and the fields that say so."""
         s = self.shape
         page_size = int(s.variant.split()[1])
-        order = torch.randperm(s.batch * s.kv_len // page_size, device="cuda")
+        arrange = torch.arange if self.options.ordered_pages else torch.randperm
+        order = arrange(s.batch * s.kv_len // page_size, device="cuda")
         table = order.to(torch.int32).view(s.batch, s.kv_len // page_size)
         if page_size > 1:
             return order, {"block_table": tensor_of(table)}
@@ -406,15 +407,15 @@ class Product(Cell):
             a, b = random(s.m, s.k), random(s.n, s.k)
             out = torch.full((s.m, s.n), math.nan, device="cuda", dtype=DTYPE)
             sets.append((a, b, laid_out(a, trans_a), laid_out(b, not trans_b), out))
-        calls = [
-            on_stream(
-                self.library.fp8_gemm(
-                    a=tensor_of(a), b=tensor_of(b), out=tensor_of(out),
-                    dequant_scale=tensor_of(scale), trans_a=int(trans_a), trans_b=int(trans_b),
-                )
+        prepared = [
+            self.library.fp8_gemm(
+                a=tensor_of(a), b=tensor_of(b), out=tensor_of(out),
+                dequant_scale=tensor_of(scale), trans_a=int(trans_a), trans_b=int(trans_b),
             )
             for _, _, a, b, out in sets
         ]
+        self.bring_workspace(prepared)
+        calls = [on_stream(call) for call in prepared]
         a, b, *_, out = sets[0]
         checked = self.checked(calls[0], lambda: accuracy.check_product(a, b, scale, out))
         contenders = {"jitney": calls}

@@ -37,6 +37,7 @@ def parse(arguments):
     parser.add_argument("--cudnn", action="store_true", help="torch's cuDNN backend as well")
     parser.add_argument("--inductor", action="store_true", help="rotary, quantize: torch.compile as the peer")
     parser.add_argument("--layout", choices=("bhld", "blhd"), default="bhld", help="memory order")
+    parser.add_argument("--ordered-pages", action="store_true", help="pages one after the other")
     parser.add_argument("--sets", type=int, default=320, help="most inputs to rotate over")
     parser.add_argument("--quick", action="store_true", help="every third cell")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures there")

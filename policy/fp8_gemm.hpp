@@ -30,8 +30,6 @@ struct Fp8GemmProblem {
 struct Fp8GemmWorkspace {
     std::size_t partial_bytes = 0;
     std::size_t counter_bytes = 0;  // AmaxCounters, where there is an amax, and arrivals
-
-    std::size_t total() const noexcept { return partial_bytes + counter_bytes; }
 };
 
 struct Fp8GemmChoice {

@@ -266,6 +266,22 @@ TEST_CASE("scenario: launches of fp8_gemm" * doctest::skip()) {
         fp8_gemm(args);
     CHECK(allocations_of_this_thread() == before);
     CHECK(fake.launches == 11);
+
+    // In memory of the caller's, which is as large as it says.
+    Fp8GemmArgs own = args;
+    own.workspace.bytes = workspace_bytes(own);
+    CHECK(own.workspace.bytes == expected.workspace_bytes);
+    alignas(256) static std::byte memory[2 << 20];
+    REQUIRE(own.workspace.bytes <= sizeof memory);
+    own.workspace.data = memory;
+    init_workspace(own.workspace);
+    fp8_gemm(own);
+    CHECK(fake.launches == 12);
+    own.workspace.bytes -= 1;
+    CHECK_THROWS_WITH_AS(fp8_gemm(own), doctest::Contains("workspace"), Error);
+    own.workspace.data = nullptr;
+    CHECK_THROWS_WITH_AS(fp8_gemm(own), doctest::Contains("workspace"), Error);
+    CHECK(fake.launches == 12);
 }
 
 TEST_CASE("fp8_gemm launches what explain says, and allocates nothing then") {

@@ -63,6 +63,11 @@ void fp8_gemm_tests(void) {
     CHECK_REFUSED(jitney_fp8_gemm(&args, NULL), JITNEY_INVALID_ARGUMENT, "dequant_scale is null");
     args.dequant_scale = &tscale.view;
 
+    size_t bytes = 1;
+    CHECK_PASSED(jitney_fp8_gemm_workspace(&args, &bytes));
+    CHECK(bytes == 0); /* of the host */
+    CHECK_REFUSED(jitney_fp8_gemm_workspace(&args, NULL), JITNEY_INVALID_ARGUMENT, "bytes");
+
     const char* json = NULL;
     ta.view.data = tb.view.data = tout.view.data = NULL;
     CHECK_PASSED(jitney_explain_fp8_gemm(&args, "sm_89", &json));

@@ -1,10 +1,12 @@
 // Products of FP8 matrices on the tensor cores.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
+#include "jitney/workspace.hpp"
 
 namespace jitney {
 
@@ -30,7 +32,13 @@ struct Fp8GemmArgs {
     // sm_120), its own sums are shorter, and longer ones are added up in fp32 beside it; this
     // leaves them to the unit, which is faster. Elsewhere it changes nothing.
     bool fast_accum = false;
+    // The caller's memory for the partial sums of a k that is divided among blocks and the counters
+    // behind amax; else the library's own, which a captured call has to allocate in its graph.
+    Workspace workspace = {};
 };
+
+// How large a workspace of the caller's has to be for this call; 0 where it needs none.
+JITNEY_API std::size_t workspace_bytes(const Fp8GemmArgs& args);
 
 // Multiplies; asynchronous on `stream` for tensors on a GPU, which has to have FP8 tensor cores
 // (sm_89 or newer), on the reference backend for host tensors. All memory, dequant_scale's and

@@ -288,9 +288,12 @@ typedef struct jitney_fp8_gemm_args {
     int32_t trans_b;
     int32_t fast_accum; /* sums may be less exact than fp32, where the tensor cores' are */
     int32_t reserved;   /* 0 */
+    void* workspace;    /* see jitney_init_workspace; NULL: the library's own */
+    size_t workspace_bytes;
 } jitney_fp8_gemm_args;
 
 jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream);
+jitney_status jitney_fp8_gemm_workspace(const jitney_fp8_gemm_args* args, size_t* bytes);
 
 typedef enum jitney_fp8_formats {
     JITNEY_FP8_E4M3 = 0,
