@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "tests/emulator/machine/formats.hpp"
 #include "tests/emulator/machine/random.hpp"
@@ -22,7 +23,7 @@ void check_product(const Kernel& kernel, bool bf16, bool transposed) {
     for (unsigned i = 0; i < 16 * 8; ++i)
         b.as<std::uint16_t>()[i] = bits(static_cast<float>(random.below(2001)) / 1000.0f - 1.0f);
     run_kernel(
-        kernel, 1, 32, (16 * 16 + 16 * 8) * 2,
+        kernel, 1, 32, (16 * 24 + 16 * 24) * 2,
         toys::ProductParams{a.as<unsigned short>(), b.as<unsigned short>(), out.as<float>()});
     for (unsigned row = 0; row < 16; ++row) {
         for (unsigned column = 0; column < 8; ++column) {
@@ -43,6 +44,18 @@ TEST_CASE("ldmatrix and mma make the product of two matrices") {
     check_product(toys::product_bf16, true, false);
     check_product(toys::product_fp16, false, false);
     check_product(toys::product_bf16_transposed, true, true);
+}
+
+TEST_CASE("rows of an ldmatrix that lie in the same banks are reported") {
+    const Buffer a(16 * 16 * 2, "a");
+    const Buffer b(16 * 8 * 2, "b");
+    std::memset(a.data(), 0, a.bytes());
+    std::memset(b.data(), 0, b.bytes());
+    const Buffer out = output(16 * 8);
+    CHECK_SAYS(fault_of(toys::product_in_the_same_banks, 1, 32, 2048,
+                        toys::ProductParams{a.as<unsigned short>(), b.as<unsigned short>(),
+                                            out.as<float>()}),
+               "lie in the same banks");
 }
 
 TEST_CASE("lanes that come to different instructions are reported") {

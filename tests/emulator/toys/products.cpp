@@ -5,21 +5,22 @@
 namespace jitney::toys {
 namespace {
 
-// One warp multiplies a (16 x 16) by b (16 x 8) by the layouts that the headers state.
-template <int format, bool transposed>
+// One warp multiplies a (16 x 16) by b (16 x 8) by the layouts that the headers state. `pitch`:
+// elements from one row of 16 to the next.
+template <int format, bool transposed, unsigned pitch>
 __global__ void multiply(const __grid_constant__ ProductParams p) {
     auto* const a = reinterpret_cast<unsigned short*>(shared_memory());
-    unsigned short* const b = a + 16 * 16;
+    unsigned short* const b = a + 16 * pitch;
     const unsigned lane = threadIdx.x;
     for (unsigned i = lane; i < 16 * 16; i += 32)
-        a[i] = p.a[i];
+        a[i / 16 * pitch + i % 16] = p.a[i];
     for (unsigned i = lane; i < 16 * 8; i += 32)
-        b[i] = p.b[i];
+        b[transposed ? i : i / 16 * pitch + i % 16] = p.b[i];
     __syncwarp();
 
     unsigned a_parts[4];
     const unsigned row = lane % 8 + lane / 8 % 2 * 8;
-    ldmatrix_x4(a_parts, shared_address(a + 16 * row + lane / 16 * 8));
+    ldmatrix_x4(a_parts, shared_address(a + pitch * row + lane / 16 * 8));
 
     // b as it is needed has k along a row of the matrix: [n][k]. Two matrices are of interest,
     // the other two lanes' addresses give the same again.
@@ -27,7 +28,7 @@ __global__ void multiply(const __grid_constant__ ProductParams p) {
     if (transposed) {  // in memory [k][n]
         ldmatrix_x4_transposed(b_parts, shared_address(b + 8 * (lane % 16)));
     } else {  // in memory [n][k]
-        ldmatrix_x4(b_parts, shared_address(b + 16 * (lane % 8) + lane / 8 % 2 * 8));
+        ldmatrix_x4(b_parts, shared_address(b + pitch * (lane % 8) + lane / 8 % 2 * 8));
     }
     float c[4] = {0.5f, 0.5f, 0.5f, 0.5f};
     mma_m16n8k16<format>(c, a_parts, b_parts[0], b_parts[1]);
@@ -49,9 +50,10 @@ __global__ void branch(const __grid_constant__ ProductParams p) {
 
 }  // namespace
 
-const Kernel product_bf16 = emulator::kernel<&multiply<kBf16, false>>("multiply");
-const Kernel product_fp16 = emulator::kernel<&multiply<kFp16, false>>("multiply");
-const Kernel product_bf16_transposed = emulator::kernel<&multiply<kBf16, true>>("multiply");
+const Kernel product_bf16 = emulator::kernel<&multiply<kBf16, false, 24>>("multiply");
+const Kernel product_fp16 = emulator::kernel<&multiply<kFp16, false, 24>>("multiply");
+const Kernel product_bf16_transposed = emulator::kernel<&multiply<kBf16, true, 24>>("multiply");
+const Kernel product_in_the_same_banks = emulator::kernel<&multiply<kBf16, false, 16>>("multiply");
 const Kernel product_on_a_branch = emulator::kernel<&branch>("branch");
 
 }  // namespace jitney::toys

@@ -74,6 +74,7 @@ struct ProductParams {
 extern const Kernel product_bf16;
 extern const Kernel product_fp16;
 extern const Kernel product_bf16_transposed;
+extern const Kernel product_in_the_same_banks;
 extern const Kernel product_on_a_branch;
 
 }  // namespace jitney::toys

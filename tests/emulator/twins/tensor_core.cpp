@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "tests/emulator/machine/formats.hpp"
 
@@ -13,11 +14,31 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 struct MatrixLoad {
     unsigned* matrices;
     const void* row;
+    unsigned address;
+    Where where;
 };
+
+// The rows of a matrix are read at once where each lies in banks of its own, or where another does.
+void check_banks(void* const* operands, unsigned matrix) {
+    constexpr unsigned kBankGroups = 8;  // 16 bytes each
+    const MatrixLoad* of_group[kBankGroups] = {};
+    for (unsigned row = 0; row < 8; ++row) {
+        const auto& load = *static_cast<const MatrixLoad*>(operands[8 * matrix + row]);
+        const MatrixLoad*& other = of_group[load.address / 16 % kBankGroups];
+        if (other != nullptr && other->address != load.address) {
+            fault("two rows of matrix " + std::to_string(matrix) + " of an ldmatrix, at offsets " +
+                      std::to_string(other->address) + " and " + std::to_string(load.address) +
+                      " of shared memory, lie in the same banks",
+                  load.where);
+        }
+        other = &load;
+    }
+}
 
 template <bool transposed>
 void load_all(void* const* operands, unsigned) {
     for (unsigned matrix = 0; matrix < 4; ++matrix) {
+        check_banks(operands, matrix);
         std::uint16_t elements[8][8];
         for (unsigned row = 0; row < 8; ++row) {
             const auto& giver = *static_cast<const MatrixLoad*>(operands[8 * matrix + row]);
@@ -90,8 +111,8 @@ void multiply_all(void* const* operands, unsigned) {
 
 void load_matrices(const char* kind, unsigned (&matrices)[4], unsigned row, bool transposed,
                    Where where) {
-    MatrixLoad operand{matrices,
-                       read_shared(row, 16, 16, kind, __builtin_return_address(0), where)};
+    MatrixLoad operand{matrices, read_shared(row, 16, 16, kind, __builtin_return_address(0), where),
+                       row, where};
     warp_collective(
         {.kind = kind, .act = transposed ? &load_all<true> : &load_all<false>, .same_place = true},
         kAllLanes, &operand, where);
