@@ -263,8 +263,7 @@ Fp8LinearArgs arguments(const jitney_fp8_linear_args* given) {
     }
     args.recipe = recipe_of(known.recipe);
     args.fast_accum = known.fast_accum != 0;
-    args.workspace = known.workspace;
-    args.workspace_bytes = known.workspace_bytes;
+    args.workspace = {known.workspace, known.workspace_bytes};
     return args;
 }
 
@@ -281,8 +280,7 @@ Fp8LinearBackwardArgs arguments(const jitney_fp8_linear_backward_args* given) {
     args.state = required(known.state, "state");
     args.recipe = recipe_of(known.recipe);
     args.fast_accum = known.fast_accum != 0;
-    args.workspace = known.workspace;
-    args.workspace_bytes = known.workspace_bytes;
+    args.workspace = {known.workspace, known.workspace_bytes};
     return args;
 }
 

@@ -53,7 +53,7 @@ jitney_status jitney_fp8_gemm_workspace(const jitney_fp8_gemm_args* args, size_t
 }
 
 jitney_status jitney_fp8_linear_workspace(const jitney_fp8_linear_args* args, size_t* bytes) {
-    return workspace_of(args, bytes, [](const auto& call) { return fp8_linear_workspace(call); });
+    return workspace_of(args, bytes, [](const auto& call) { return workspace_bytes(call); });
 }
 
 jitney_status jitney_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
@@ -66,7 +66,7 @@ jitney_status jitney_fp8_linear_backward(const jitney_fp8_linear_backward_args* 
 
 jitney_status jitney_fp8_linear_backward_workspace(const jitney_fp8_linear_backward_args* args,
                                                    size_t* bytes) {
-    return workspace_of(args, bytes, [](const auto& call) { return fp8_linear_workspace(call); });
+    return workspace_of(args, bytes, [](const auto& call) { return workspace_bytes(call); });
 }
 
 }  // extern "C"

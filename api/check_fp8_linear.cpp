@@ -64,26 +64,10 @@ void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& re
     check_shape(named, {3, fp8_state_columns(recipe)});
 }
 
-void check_workspace(const void* workspace, std::size_t given, std::size_t needed) {
-    if (workspace == nullptr || needed == 0) return;
-    if (given < needed) {
-        refuse("workspace_bytes is {}, and this call needs {}: ask fp8_linear_workspace", given,
-               needed);
-    }
-    if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0) {
-        refuse("workspace begins at {}, which is not a multiple of {} bytes", fmt::ptr(workspace),
-               kAlignment);
-    }
-}
-
 // Codes that the call keeps for itself, their rows at multiples of 16 bytes.
 Tensor own_codes(std::int64_t rows, std::int64_t cols, DType format, const Device& device) {
     const std::int64_t stride = (cols + kAlignment - 1) / kAlignment * kAlignment;
     return Tensor::strided(nullptr, format, {rows, cols}, {stride, 1}, device);
-}
-
-std::size_t bytes_of(const Tensor& own) {
-    return static_cast<std::size_t>(own.shape[0] * own.strides[0]);
 }
 
 }  // namespace
@@ -183,9 +167,7 @@ Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
     } else {
         call.x_codes = own_codes(call.x.shape[0], in_features, format, args.x.device);
         call.weight_codes = own_codes(out_features, in_features, format, args.x.device);
-        call.workspace_bytes = bytes_of(call.x_codes) + bytes_of(call.weight_codes);
     }
-    check_workspace(args.workspace, args.workspace_bytes, call.workspace_bytes);
     return call;
 }
 
@@ -239,8 +221,6 @@ Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
     check_state_of(grad_y, args.state, args.recipe, data);
     call.grad_codes = own_codes(call.grad_y.shape[0], out_features, backward_format(args.recipe),
                                 args.grad_y.device);
-    if (args.grad_x || args.grad_weight) call.workspace_bytes = bytes_of(call.grad_codes);
-    check_workspace(args.workspace, args.workspace_bytes, call.workspace_bytes);
     return call;
 }
 

@@ -12,18 +12,16 @@ struct Fp8LinearCall {
     Tensor y;             // [rows, out_features]
     Tensor x_codes;       // without data where nothing is saved
     Tensor weight_codes;  // likewise
-    std::size_t workspace_bytes = 0;
 };
 Fp8LinearCall check(const Fp8LinearArgs& args, Data data = Data::present);
 
 struct Fp8LinearBackwardCall {
     Tensor grad_y;        // [rows, out_features]
-    Tensor grad_codes;    // in the workspace: without data
+    Tensor grad_codes;    // without data
     Tensor x_codes;       // [rows, in_features]
     Tensor weight_codes;  // [out_features, in_features]
     std::optional<Tensor> grad_x;
     std::optional<Tensor> grad_weight;
-    std::size_t workspace_bytes = 0;
 };
 Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data = Data::present);
 

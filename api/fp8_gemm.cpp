@@ -61,20 +61,24 @@ void Fp8GemmLaunch::run(const Fp8GemmArgs& args, const Scratch& scratch, Stream 
     note_ran(choice_.spec);
 }
 
-std::size_t workspace_bytes(const Fp8GemmArgs& args) {
-    const policy::Fp8GemmProblem problem = checks::check(args, checks::Data::absent);
-    const Decision decision = decide(Operation::fp8_gemm, args.a.device);
-    if (checks::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
-    const policy::DeviceFacts facts = facts_of(runtime::device(args.a.device.index));
+ScratchBytes needed(const policy::Fp8GemmProblem& problem, const policy::DeviceFacts& facts) {
     ScratchBytes needs;
-    // Where the data will lie may not be known yet.
+    if (checks::has_no_rows(problem) || !policy::rank_fp8_gemm(problem, facts).accepted()) {
+        return needs;
+    }
     for (const bool aligned : {false, true}) {
-        if (aligned && !problem.aligned) break;
         policy::Fp8GemmProblem placed = problem;
         placed.aligned = aligned;
         needs = larger(needs, bytes_of(policy::choose_fp8_gemm(placed, facts).workspace));
     }
-    return own_workspace_bytes(needs);
+    return needs;
+}
+
+std::size_t workspace_bytes(const Fp8GemmArgs& args) {
+    const policy::Fp8GemmProblem problem = checks::check(args, checks::Data::absent);
+    const Decision decision = decide(Operation::fp8_gemm, args.a.device);
+    if (decision.backend == Backend::reference) return 0;
+    return own_workspace_bytes(needed(problem, facts_of(runtime::device(args.a.device.index))));
 }
 
 void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {

@@ -45,6 +45,9 @@ inline ScratchBytes bytes_of(const policy::Fp8GemmWorkspace& needed) noexcept {
     return {needed.counter_bytes, needed.partial_bytes};
 }
 
+// Wherever the operands will lie.
+ScratchBytes needed(const policy::Fp8GemmProblem& problem, const policy::DeviceFacts& facts);
+
 // None for an empty product.
 class Fp8GemmLaunch {
   public:
@@ -71,12 +74,18 @@ class Fp8UpdateLaunch {
     const runtime::Kernel* kernel_ = nullptr;
 };
 
+inline ScratchBytes bytes_of(const policy::ColumnSumsChoice& choice) noexcept {
+    return {choice.counter_bytes, choice.part_bytes};
+}
+
+ScratchBytes needed(const Tensor& x, const Tensor& sums, const policy::DeviceFacts& facts);
+
 // out[col] is the sum of the column of x, [rows, cols]; none where there are no columns.
 class ColumnSumsLaunch {
   public:
     ColumnSumsLaunch(const Tensor& x, const Tensor& out, Stream stream);
 
-    ScratchBytes needs() const noexcept { return {choice_.counter_bytes, choice_.part_bytes}; }
+    ScratchBytes needs() const noexcept { return bytes_of(choice_); }
     void run(const Tensor& x, const Tensor& out, const Scratch& scratch, Stream stream) const;
 
   private:

@@ -1,7 +1,9 @@
 #include "jitney/fp8_linear.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "api/check_fp8_linear.hpp"
 #include "api/fp8_linear_pass.hpp"
@@ -17,14 +19,16 @@ namespace {
 enum Row : int { kX = 0, kWeight = 1, kGradY = 2 };
 
 // Numbers of a state and of the scales that were saved.
-float* state_row(const Tensor& state, Row row) {
-    return static_cast<float*>(state.data) + row * state.strides[0];
+// Counted in integers: the address may be null where sizes alone are asked for.
+float* number_at(const Tensor& tensor, std::int64_t index) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+    return reinterpret_cast<float*>(begin + static_cast<std::uintptr_t>(index) * sizeof(float));
 }
-Tensor number(float* at, const Tensor& like) {
-    return Tensor::contiguous(at, DType::fp32, {1}, like.device);
+float* state_at(const Tensor& state, Row row, int column) {
+    return number_at(state, row * state.strides[0] + column);
 }
 Tensor state_number(const Tensor& state, Row row, Fp8StateColumn column) {
-    return number(state_row(state, row) + column, state);
+    return Tensor::contiguous(state_at(state, row, column), DType::fp32, {1}, state.device);
 }
 
 float largest_of(DType format) {
@@ -59,15 +63,16 @@ Fp8LinearPass forward_pass(const Fp8LinearArgs& args, const checks::Fp8LinearCal
     pass.casts = {cast_of(call.x, &call.x_codes, args.state, kX, args.recipe),
                   cast_of(call.weight, &call.weight_codes, args.state, kWeight, args.recipe)};
 
-    float* const x_row = state_row(args.state, kX);
-    float* const weight_row = state_row(args.state, kWeight);
-    float* const scales = args.saved ? static_cast<float*>(args.saved->scales.data) : nullptr;
+    const auto scale = [&](int index) {
+        return args.saved ? number_at(args.saved->scales, index) : nullptr;
+    };
     const float largest = largest_of(checks::forward_format(args.recipe));
     Fp8UpdateParams& update = pass.update.emplace(update_of(args.recipe));
-    update.rows[0] = {x_row, largest, scales};
-    update.rows[1] = {weight_row, largest, scales != nullptr ? scales + 1 : nullptr};
-    update.products[0] = {x_row + kFp8StateDequant, x_row + kFp8StateScale,
-                          weight_row + kFp8StateScale};
+    update.rows[0] = {state_at(args.state, kX, 0), largest, scale(0)};
+    update.rows[1] = {state_at(args.state, kWeight, 0), largest, scale(1)};
+    update.products[0] = {state_at(args.state, kX, kFp8StateDequant),
+                          state_at(args.state, kX, kFp8StateScale),
+                          state_at(args.state, kWeight, kFp8StateScale)};
 
     Fp8GemmArgs& product = pass.products[0].emplace();
     product.a = call.x_codes;
@@ -109,17 +114,33 @@ Fp8LinearPass backward_pass(const Fp8LinearBackwardArgs& args,
         const bool codes = args.grad_x || args.grad_weight;
         pass.casts[0] = cast_of(call.grad_y, codes ? &call.grad_codes : nullptr, args.state, kGradY,
                                 args.recipe);
-        float* const row = state_row(args.state, kGradY);
-        const auto* const scales = static_cast<const float*>(args.saved.scales.data);
+        float* const scale = state_at(args.state, kGradY, kFp8StateScale);
+        const Tensor& scales = args.saved.scales;
         Fp8UpdateParams& update = pass.update.emplace(update_of(args.recipe));
-        update.rows[0] = {row, largest_of(checks::backward_format(args.recipe)), nullptr};
-        update.products[0] = {state_row(args.state, kWeight) + kFp8StateDequant,
-                              row + kFp8StateScale, scales + 1};
-        update.products[1] = {row + kFp8StateDequant, row + kFp8StateScale, scales};
+        update.rows[0] = {state_at(args.state, kGradY, 0),
+                          largest_of(checks::backward_format(args.recipe)), nullptr};
+        update.products[0] = {state_at(args.state, kWeight, kFp8StateDequant), scale,
+                              number_at(scales, 1)};
+        update.products[1] = {state_at(args.state, kGradY, kFp8StateDequant), scale,
+                              number_at(scales, 0)};
     }
     add_products(pass, args, call);
     if (args.grad_bias) pass.sums = {call.grad_y, *args.grad_bias};
     return pass;
+}
+
+bool is_empty(const checks::Fp8LinearCall& call) {
+    return call.y.shape[0] == 0 || call.y.shape[1] == 0;
+}
+
+Fp8OwnCodes own_codes(const Fp8LinearArgs& args, checks::Fp8LinearCall& call) {
+    if (args.saved) return {};
+    return {&call.x_codes, &call.weight_codes};
+}
+
+Fp8OwnCodes own_codes(const Fp8LinearBackwardArgs& args, checks::Fp8LinearBackwardCall& call) {
+    if (!args.grad_x && !args.grad_weight) return {};
+    return {&call.grad_codes};
 }
 
 void set_pairs_on_gpu(const Tensor& state, Stream stream) {
@@ -129,7 +150,7 @@ void set_pairs_on_gpu(const Tensor& state, Stream stream) {
     runtime::check(driver.cuMemsetD8Async(std::bit_cast<CUdeviceptr>(state.data), 0, bytes, stream),
                    "clearing a state");
     for (const Row row : {kX, kWeight, kGradY}) {
-        runtime::check(driver.cuMemsetD32Async(std::bit_cast<CUdeviceptr>(state_row(state, row)),
+        runtime::check(driver.cuMemsetD32Async(std::bit_cast<CUdeviceptr>(state_at(state, row, 0)),
                                                std::bit_cast<unsigned>(1.0f), 2, stream),
                        "writing a state's multiplier and scale");
     }
@@ -148,36 +169,35 @@ void fp8_state_reset(const Tensor& state, Stream stream) {
     if (state.device.type == DeviceType::cuda) return set_pairs_on_gpu(state, stream);
     std::fill_n(static_cast<float*>(state.data), state.elements(), 0.0f);
     for (const Row row : {kX, kWeight, kGradY})
-        std::fill_n(state_row(state, row), 2, 1.0f);
+        std::fill_n(state_at(state, row, 0), 2, 1.0f);
 }
 
-std::size_t fp8_linear_workspace(const Fp8LinearArgs& args) {
-    Fp8LinearArgs sizes = args;
-    sizes.workspace = nullptr;
-    return checks::check(sizes, checks::Data::absent).workspace_bytes;
+std::size_t workspace_bytes(const Fp8LinearArgs& args) {
+    checks::Fp8LinearCall call = checks::check(args, checks::Data::absent);
+    if (is_empty(call)) return 0;
+    const Fp8OwnCodes own = own_codes(args, call);
+    return workspace_bytes(forward_pass(args, call), own, args.x.device);
 }
 
-std::size_t fp8_linear_workspace(const Fp8LinearBackwardArgs& args) {
-    Fp8LinearBackwardArgs sizes = args;
-    sizes.workspace = nullptr;
-    return checks::check(sizes, checks::Data::absent).workspace_bytes;
+std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args) {
+    checks::Fp8LinearBackwardCall call = checks::check(args, checks::Data::absent);
+    const Fp8OwnCodes own = own_codes(args, call);
+    return workspace_bytes(backward_pass(args, call), own, args.grad_y.device);
 }
 
 void fp8_linear(const Fp8LinearArgs& args, Stream stream) {
     note_nothing_ran();
     checks::Fp8LinearCall call = checks::check(args);
-    if (call.y.shape[0] == 0 || call.y.shape[1] == 0) return;
-    Fp8OwnCodes own;
-    if (!args.saved) own = {{&call.x_codes, &call.weight_codes}, args.workspace};
-    run_pass([&] { return forward_pass(args, call); }, own, args.x.device, stream);
+    if (is_empty(call)) return;
+    run_pass([&] { return forward_pass(args, call); }, own_codes(args, call), args.workspace,
+             args.x.device, stream);
 }
 
 void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream) {
     note_nothing_ran();
     checks::Fp8LinearBackwardCall call = checks::check(args);
-    Fp8OwnCodes own;
-    if (call.workspace_bytes != 0) own = {{&call.grad_codes, nullptr}, args.workspace};
-    run_pass([&] { return backward_pass(args, call); }, own, args.grad_y.device, stream);
+    run_pass([&] { return backward_pass(args, call); }, own_codes(args, call), args.workspace,
+             args.grad_y.device, stream);
 }
 
 }  // namespace jitney

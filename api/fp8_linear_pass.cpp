@@ -5,6 +5,7 @@
 
 #include "api/decision.hpp"
 #include "api/fp8_launches.hpp"
+#include "api/kernel_launch.hpp"
 #include "reference/fp8_linear.hpp"
 
 namespace jitney {
@@ -17,16 +18,22 @@ std::size_t round_up(std::size_t bytes) {
 
 std::size_t bytes_of(const Fp8OwnCodes& own) {
     std::size_t bytes = 0;
-    for (const Tensor* codes : own.codes) {
+    for (const Tensor* codes : own) {
         if (codes != nullptr)
             bytes += static_cast<std::size_t>(codes->shape[0] * codes->strides[0]);
     }
     return bytes;
 }
 
+// The codes lie behind what the launches need, which use the same memory one after the other.
+ScratchBytes with_codes(const ScratchBytes& launches, const Fp8OwnCodes& own) {
+    const std::size_t codes = bytes_of(own);
+    return {launches.counters, codes == 0 ? launches.data : round_up(launches.data) + codes};
+}
+
 void place(const Fp8OwnCodes& own, void* memory) {
     auto* at = static_cast<std::byte*>(memory);
-    for (Tensor* codes : own.codes) {
+    for (Tensor* codes : own) {
         if (codes == nullptr) continue;
         codes->data = at;
         at += codes->shape[0] * codes->strides[0];
@@ -79,7 +86,6 @@ class Launches {
         if (pass.sums) add(sums_.emplace(pass.sums->x, pass.sums->out, stream).needs());
     }
 
-    // One after the other, they use the same memory.
     const ScratchBytes& needs() const noexcept { return needs_; }
 
     void run(const Fp8LinearPass& pass, const Casts& casts, const Scratch& scratch,
@@ -95,10 +101,7 @@ class Launches {
     }
 
   private:
-    void add(const ScratchBytes& needs) noexcept {
-        needs_.counters = std::max(needs_.counters, needs.counters);
-        needs_.data = std::max(needs_.data, needs.data);
-    }
+    void add(const ScratchBytes& needs) noexcept { needs_ = larger(needs_, needs); }
 
     std::array<std::optional<Fp8QuantizeLaunches>, 2> casts_;
     std::optional<Fp8UpdateLaunch> update_;
@@ -108,27 +111,40 @@ class Launches {
 };
 
 void run_on_gpu(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
-                const Device& device, Stream stream) {
+                const Workspace& workspace, const Device& device, Stream stream) {
     const Launches launches(make(), device, stream);
-    ScratchBytes needs = launches.needs();
-    const std::size_t codes_at = round_up(needs.data);
-    const std::size_t codes = own.given != nullptr ? 0 : bytes_of(own);
-    if (codes != 0) needs.data = codes_at + codes;
-    const HeldScratch held({}, needs, stream);
+    const HeldScratch held(workspace, with_codes(launches.needs(), own), stream);
     const Scratch& scratch = held.place();
-    if (codes != 0) place(own, static_cast<std::byte*>(scratch.data) + codes_at);
+    if (bytes_of(own) != 0) {
+        place(own, static_cast<std::byte*>(scratch.data) + round_up(launches.needs().data));
+    }
     const Fp8LinearPass pass = make();
     launches.run(pass, check(pass), scratch, stream);
 }
 
 }  // namespace
 
+std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
+                            const Device& device) {
+    if (decide(Operation::fp8_gemm, device).backend == Backend::reference) return 0;
+    const policy::DeviceFacts facts = facts_of(runtime::device(device.index));
+    constexpr auto absent = checks::Data::absent;
+    ScratchBytes needs;
+    for (const auto& cast : pass.casts) {
+        if (cast) needs = larger(needs, needed(*cast, checks::check(*cast, absent).problem));
+    }
+    for (const auto& product : pass.products) {
+        if (product) needs = larger(needs, needed(checks::check(*product, absent), facts));
+    }
+    if (pass.sums) needs = larger(needs, needed(pass.sums->x, pass.sums->out, facts));
+    return own_workspace_bytes(with_codes(needs, own));
+}
+
 void run_pass(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
-              const Device& device, Stream stream) {
+              const Workspace& workspace, const Device& device, Stream stream) {
     const Decision decision = decide(Operation::fp8_gemm, device);
-    if (own.given != nullptr) place(own, own.given);
-    if (decision.backend == Backend::jit) return run_on_gpu(make, own, device, stream);
-    std::vector<std::byte> memory(own.given != nullptr ? 0 : bytes_of(own));
+    if (decision.backend == Backend::jit) return run_on_gpu(make, own, workspace, device, stream);
+    std::vector<std::byte> memory(bytes_of(own));
     if (!memory.empty()) place(own, memory.data());
     run_on_host(make());
 }

@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <span>
 
 #include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
+#include "jitney/workspace.hpp"
 #include "kernel_sources/fp8/update_params.h"
 
 namespace jitney {
@@ -25,17 +25,17 @@ struct Fp8LinearPass {
     std::optional<ColumnSums> sums;
 };
 
-// Codes that a call keeps for itself, one behind the other, in the caller's memory where that is
-// not null, else in the library's.
-struct Fp8OwnCodes {
-    std::array<Tensor*, 2> codes{};  // null: fewer
-    void* given = nullptr;
-};
+// Codes that a call keeps for itself; null: fewer.
+using Fp8OwnCodes = std::array<Tensor*, 2>;
+
+// How large a workspace of the caller's the pass needs, with codes of its own; 0 on the host.
+std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
+                            const Device& device);
 
 // Runs what `make` makes, once the addresses of the codes are known; before, it is called for the
 // kernels alone. Everything is checked, loaded and allocated before the first launch: where this
 // throws because of the call, nothing was launched or written.
 void run_pass(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
-              const Device& device, Stream stream);
+              const Workspace& workspace, const Device& device, Stream stream);
 
 }  // namespace jitney

@@ -124,18 +124,41 @@ TEST_CASE("scenario: memory of fp8_linear" * doctest::skip()) {
     step();
     CHECK(fake.allocations == allocations + 2);
     CHECK(fake.frees >= 2);
-    // The caller's is for codes; what counters need comes beside it.
+
+    // With the caller's there is no allocation: it holds codes, partial sums and counters.
+    alignas(256) static std::byte memory[1 << 20];
     Fp8LinearArgs args = problem.forward(gpu);
-    alignas(16) static std::array<std::byte, (700 + 17) * 48> memory;
-    CHECK(fp8_linear_workspace(args) == memory.size());
-    args.workspace = memory.data();
-    args.workspace_bytes = memory.size();
+    Fp8LinearBackwardArgs backward = problem.backward(gpu);
+    args.workspace = {memory, workspace_bytes(args)};
+    backward.workspace = {memory, workspace_bytes(backward)};
+    REQUIRE(args.workspace.bytes >= (700 + 17) * 48);
+    REQUIRE(args.workspace.bytes <= sizeof memory);
+    REQUIRE(backward.workspace.bytes >= 700 * 32);
+    REQUIRE(backward.workspace.bytes <= sizeof memory);
+    init_workspace(args.workspace);
     Fp8LinearProblem expected = problem;
     fp8_linear(args);
-    CHECK(fake.allocations == allocations + 3);
+    fp8_linear_backward(backward);
+    CHECK(fake.allocations == allocations + 2);
     fp8_linear(expected.forward(host));
+    fp8_linear_backward(expected.backward(host));
     check_same(problem.y, expected.y);
+    check_same(problem.grad_weight, expected.grad_weight);
+    check_same(problem.grad_bias, expected.grad_bias);
     check_same(problem.state, expected.state);
+
+    // Sizes are known before addresses are.
+    Fp8LinearArgs unplaced = args;
+    unplaced.workspace = {};
+    unplaced.x.data = unplaced.weight.data = unplaced.y.data = unplaced.state.data = nullptr;
+    CHECK(workspace_bytes(unplaced) == args.workspace.bytes);
+
+    const int launches = fake.launches;
+    args.workspace.bytes -= 1;
+    CHECK_THROWS_WITH_AS(fp8_linear(args), doctest::Contains("workspace"), Error);
+    backward.workspace.data = memory + 16;
+    CHECK_THROWS_WITH_AS(fp8_linear_backward(backward), doctest::Contains("align"), Error);
+    CHECK(fake.launches == launches);
 }
 
 TEST_CASE("fp8_linear takes its memory of the stream's, once a call") {

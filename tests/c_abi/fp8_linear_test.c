@@ -70,9 +70,9 @@ void fp8_linear_tests(void) {
     backward.grad_bias = &tgrad_bias.view;
     backward.state = &tstate.view;
     backward.recipe = args.recipe;
-    size_t bytes = 0;
+    size_t bytes = 1;
     CHECK_PASSED(jitney_fp8_linear_backward_workspace(&backward, &bytes));
-    CHECK(bytes == kRows * 16);
+    CHECK(bytes == 0); /* of the host */
     CHECK_PASSED(jitney_fp8_linear_backward(&backward, NULL));
     for (int o = 0; o < kOut; ++o) {
         float sum = 0.0f;

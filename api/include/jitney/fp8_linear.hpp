@@ -13,6 +13,7 @@
 
 #include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
+#include "jitney/workspace.hpp"
 
 namespace jitney {
 
@@ -71,10 +72,9 @@ struct Fp8LinearArgs {
     std::optional<Fp8LinearSaved> saved;
     Fp8Recipe recipe;
     bool fast_accum = false;  // as of fp8_gemm
-    // For codes: fp8_linear_workspace(args) bytes on the device, aligned to 16; where it is null,
-    // the library's own memory is taken. Counters and partial sums are in the library's always.
-    void* workspace = nullptr;
-    std::size_t workspace_bytes = 0;
+    // The caller's memory for codes that are not saved, partial sums and counters; else the
+    // library's own, which a captured call has to allocate in its graph. Host tensors need none.
+    Workspace workspace = {};
 };
 
 struct Fp8LinearBackwardArgs {
@@ -87,12 +87,12 @@ struct Fp8LinearBackwardArgs {
     Tensor state;  // its row of grad_y moves on, whichever gradients are wanted
     Fp8Recipe recipe;
     bool fast_accum = false;
-    void* workspace = nullptr;
-    std::size_t workspace_bytes = 0;
+    Workspace workspace = {};
 };
 
-JITNEY_API std::size_t fp8_linear_workspace(const Fp8LinearArgs& args);
-JITNEY_API std::size_t fp8_linear_workspace(const Fp8LinearBackwardArgs& args);
+// How large a workspace of the caller's has to be for this call; 0 where it needs none.
+JITNEY_API std::size_t workspace_bytes(const Fp8LinearArgs& args);
+JITNEY_API std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args);
 
 // Run on the GPU, or on the reference backend for host tensors. A call without rows does nothing to
 // the state: only what ran rolls. Throw Error where arguments can't be meant, before anything is

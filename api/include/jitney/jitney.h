@@ -334,7 +334,7 @@ typedef struct jitney_fp8_linear_args {
     const DLTensor* scales;       /* fp32 [2] */
     jitney_fp8_recipe recipe;
     int32_t fast_accum;
-    void* workspace; /* on the device; NULL: the library's own */
+    void* workspace; /* see jitney_init_workspace; NULL: the library's own */
     size_t workspace_bytes;
 } jitney_fp8_linear_args;
 
