@@ -60,7 +60,9 @@ bool all_zero(const Buffer& buffer) {
 // for small tiles, and it is tiles that lie beyond the output which are of interest here.
 policy::Fp8GemmChoice choice_of(const policy::Spec& spec, const policy::Fp8GemmProblem& problem,
                                 int splits) {
-    return policy::place_fp8_gemm(spec, problem, splits, 2);
+    policy::Fp8GemmChoice choice = policy::place_fp8_gemm(spec, problem, splits, 2);
+    choice.geometry.programmatic = true;  // where the policy would not, the wait does no harm
+    return choice;
 }
 
 void run(const policy::Spec& spec, const Fp8GemmCase& test, int splits, tests::Random& random) {

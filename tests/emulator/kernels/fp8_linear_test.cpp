@@ -55,6 +55,14 @@ struct State {
     std::vector<float> numbers;
 };
 
+policy::Geometry update_geometry(const policy::Spec& spec) {
+    policy::Geometry geometry =
+        policy::choose_fp8_update(policy::typical_facts(spec.arch())).geometry;
+    geometry.block[0] = static_cast<unsigned>(policy::value_of(spec, "threads"));
+    geometry.shared_bytes = policy::fp8_update_shared_bytes(spec);
+    return geometry;
+}
+
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
     for (std::size_t i = 0; i < a.size(); ++i) {
         if (std::bit_cast<unsigned>(a[i]) != std::bit_cast<unsigned>(b[i]) &&
@@ -72,10 +80,7 @@ TEST_CASE("fp8_update") {
     for (const Covered& covered : covered_lines(policy::KernelId::fp8_update)) {
         INFO(policy::text_of(covered.spec), ", ", random.text());
         const int threads = policy::value_of(covered.spec, "threads");
-        policy::Geometry geometry =
-            policy::choose_fp8_update(policy::typical_facts(covered.spec.arch())).geometry;
-        geometry.block[0] = static_cast<unsigned>(threads);
-        geometry.shared_bytes = policy::fp8_update_shared_bytes(covered.spec);
+        const policy::Geometry geometry = update_geometry(covered.spec);
         for (const int history :
              {0, 1, 2, 16, threads - 1, threads, threads + 1, 3 * threads + 5}) {
             for (int step = 0; step < 4; ++step) {
@@ -94,6 +99,44 @@ TEST_CASE("fp8_update") {
                 buffer.copy_out(0, std::as_writable_bytes(std::span(actual)));
                 CHECK(same_bits(actual, state.numbers));
             }
+        }
+    }
+}
+
+// The reference is made of the kernel's own formulas.
+TEST_CASE("fp8_update: multipliers in numbers") {
+    tests::Random random(run_seed());
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    struct Step {
+        float amax;
+        float margin_power;
+        float multiplier;  // of E4M3, after 3
+    };
+    const std::array<Step, 8> steps = {{{2.0f, 1.0f, 224.0f},
+                                        {2.0f, 4.0f, 56.0f},
+                                        {448.0f, 1.0f, 1.0f},
+                                        {0.0f, 1.0f, 3.0f},
+                                        {kInfinity, 1.0f, 3.0f},
+                                        {std::numeric_limits<float>::quiet_NaN(), 1.0f, 3.0f},
+                                        {kLargest, 1.0f, 448.0f / kLargest},
+                                        {1e-42f, 1.0f, kLargest}}};
+    for (const Covered& covered : covered_lines(policy::KernelId::fp8_update)) {
+        for (const Step& step : steps) {
+            CAPTURE(step.amax);
+            std::array<float, kFp8StateHistory + 1> state{};
+            state[kFp8StateMultiplier] = 3.0f;
+            state[kFp8StateAmax] = step.amax;
+            Buffer buffer(sizeof state, "a state");
+            std::ranges::copy(state, buffer.as<float>());
+            Fp8UpdateParams params{};
+            params.history = 1;
+            params.margin_power = step.margin_power;
+            params.rows[0] = {buffer.as<float>(), 448.0f, nullptr};
+            launch_choice(covered.spec, update_geometry(covered.spec), &params, random);
+            buffer.copy_out(0, std::as_writable_bytes(std::span(state)));
+            CHECK(state[kFp8StateMultiplier] == step.multiplier);
+            CHECK(state[kFp8StateScale] == 1.0f / step.multiplier);
         }
     }
 }
