@@ -1,6 +1,5 @@
 #include "api/fp8_linear_pass.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "api/decision.hpp"
