@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,42 @@ void run_steps(const Fp8LinearCase& test, Random& random, int steps = 3) {
     }
 }
 
+void check_steps_in_a_graph(bool own_memory) {
+    CAPTURE(own_memory);
+    Random random = Random::fresh();
+    Fp8LinearProblem problem(Fp8LinearCase{});
+    problem.fill(random);
+    const OnGpu tensors(problem);
+    const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
+    const TestStream stream;
+    fp8_state_reset(problem.state.view());
+    fp8_state_reset(tensors.state.view(), stream);
+    Fp8LinearArgs forward = problem.forward(gpu);
+    Fp8LinearBackwardArgs backward = problem.backward(gpu);
+    const std::size_t bytes = std::max(workspace_bytes(forward), workspace_bytes(backward));
+    const DeviceBuffer memory(bytes);
+    if (own_memory) {
+        forward.workspace = backward.workspace = {memory.data(), bytes};
+        init_workspace(forward.workspace, {}, stream);
+    }
+    const auto step = [&] {
+        fp8_linear(forward, stream);
+        fp8_linear_backward(backward, stream);
+    };
+    step();
+    const Graph graph(stream, step);
+    for (int i = 0; i < 3; ++i)
+        graph.replay(stream);
+    stream.synchronize();
+    for (int i = 0; i < 4; ++i) {
+        fp8_linear(problem.forward(host));
+        fp8_linear_backward(problem.backward(host));
+    }
+    check_states(tensors.state.download(), problem.state);
+    check_near(tensors.y.download(), problem.y, 2e-2);
+    check_near(tensors.grad_weight.download(), problem.grad_weight, 1e-2);
+}
+
 }  // namespace
 
 TEST_CASE("fp8_linear: every format and recipe, several steps") {
@@ -149,30 +186,8 @@ TEST_CASE("fp8_linear: shapes, one row and hidden sizes of odd length") {
 
 TEST_CASE("fp8_linear: steps in a graph go on from the state that they find") {
     if (!has_graphs()) return;
-    Random random = Random::fresh();
-    Fp8LinearProblem problem(Fp8LinearCase{});
-    problem.fill(random);
-    const OnGpu tensors(problem);
-    const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
-    const TestStream stream;
-    fp8_state_reset(problem.state.view());
-    fp8_state_reset(tensors.state.view(), stream);
-    const auto step = [&] {
-        fp8_linear(problem.forward(gpu), stream);
-        fp8_linear_backward(problem.backward(gpu), stream);
-    };
-    step();
-    const Graph graph(stream, step);
-    for (int i = 0; i < 3; ++i)
-        graph.replay(stream);
-    stream.synchronize();
-    for (int i = 0; i < 4; ++i) {
-        fp8_linear(problem.forward(host));
-        fp8_linear_backward(problem.backward(host));
-    }
-    check_states(tensors.state.download(), problem.state);
-    check_near(tensors.y.download(), problem.y, 2e-2);
-    check_near(tensors.grad_weight.download(), problem.grad_weight, 1e-2);
+    for (const bool own_memory : {false, true})
+        check_steps_in_a_graph(own_memory);
 }
 
 TEST_CASE("child: a layer in a capture" * doctest::skip()) {
