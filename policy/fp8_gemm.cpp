@@ -24,10 +24,9 @@ int element_bytes(int format) {
 }  // namespace
 
 int fp8_gemm_shared_bytes(const Spec& spec) {
-    return jitney::fp8_gemm_shared_bytes(
-        value_of(spec, "tile_m"), value_of(spec, "tile_n"), value_of(spec, "stages"),
-        value_of(spec, "trans_a") != 0, value_of(spec, "trans_b") != 0,
-        value_of(spec, "unpack") != 0, element_bytes(value_of(spec, "out")));
+    return jitney::fp8_gemm_shared_bytes(value_of(spec, "tile_m"), value_of(spec, "tile_n"),
+                                         value_of(spec, "stages"), value_of(spec, "unpack") != 0,
+                                         element_bytes(value_of(spec, "out")));
 }
 
 Candidate rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts) {

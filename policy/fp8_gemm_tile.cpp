@@ -40,28 +40,27 @@ bool takes_fp8(const Arch& arch) {
 // The system's share of each resident block.
 constexpr int kReserve = 1024;
 
-int stage_bytes(const Shape& shape, const Fp8GemmProblem& problem) {
-    return fp8_gemm_stage_bytes(shape.m, shape.n, problem.trans_a, problem.trans_b);
+int stage_bytes(const Shape& shape) {
+    return fp8_gemm_stage_bytes(shape.m, shape.n);
 }
 
-// On devices with little shared memory, and for operands that are transposed on their way, a shape
-// may be too large.
-bool fits(const Shape& shape, const Fp8GemmProblem& problem, const DeviceFacts& facts) {
-    return kMinStages * stage_bytes(shape, problem) <= facts.shared_bytes_per_block;
+// On devices with little shared memory a shape may be too large.
+bool fits(const Shape& shape, const DeviceFacts& facts) {
+    return kMinStages * stage_bytes(shape) <= facts.shared_bytes_per_block;
 }
 
 // As many as the shape asks for, where its blocks fit on an SM with them.
-int stages_of(const Shape& shape, const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+int stages_of(const Shape& shape, const DeviceFacts& facts) {
     const int room =
         std::min(facts.shared_bytes_per_sm / shape.blocks - kReserve, facts.shared_bytes_per_block);
-    return std::clamp(room / stage_bytes(shape, problem), kMinStages, shape.stages);
+    return std::clamp(room / stage_bytes(shape), kMinStages, shape.stages);
 }
 
 Fp8GemmTile tile_of(const Shape& shape, const Fp8GemmProblem& problem, const DeviceFacts& facts) {
     Fp8GemmTile tile;
     tile.m = shape.m;
     tile.n = shape.n;
-    tile.stages = stages_of(shape, problem, facts);
+    tile.stages = stages_of(shape, facts);
     // Square pieces of the output at a time; larger ones where there are many, and the L2 is short.
     tile.group = ceil_div(problem.m, shape.m) >= 64 ? 16 : 8;
     return tile;
@@ -89,7 +88,7 @@ double time_of(const Shape& shape, std::int64_t splits, const Fp8GemmProblem& p,
     const std::int64_t steps = ceil_div(ceil_div(p.k, tile_k), splits) * tile_k;
     const double area = number(std::int64_t{shape.m} * shape.n);
     const double rounds = number(ceil_div(blocks, facts.sm_count));
-    const int shared = stages_of(shape, p, facts) * stage_bytes(shape, p) + kReserve;
+    const int shared = stages_of(shape, facts) * stage_bytes(shape) + kReserve;
     const bool alone = blocks <= facts.sm_count || 2 * shared > facts.shared_bytes_per_sm;
     const double products =
         rounds * area * number(steps) / (kMacs * (alone ? shape.alone : shape.full));
@@ -113,7 +112,7 @@ void for_each_shape(const Fp8GemmProblem& problem, const DeviceFacts& facts, con
     const std::span<const Shape> shapes =
         problem.aligned ? std::span<const Shape>(kAligned) : std::span<const Shape>(kUnaligned);
     for (const Shape& shape : shapes) {
-        if (fits(shape, problem, facts)) body(shape);
+        if (fits(shape, facts)) body(shape);
     }
 }
 

@@ -18,7 +18,7 @@ JITNEY_DEVICE constexpr int fp8_side_of(int row) {
 }
 
 // A warp's fragments of one operand, in `steps` steps of 32 k. A lane keeps the offsets of what
-// varies under the swizzle; all else are constants of the instruction.
+// varies with the places of chunks; all else are constants of the instruction.
 template <class Tile, int fragments, int steps>
 struct Fp8Fragments {
     static constexpr int kOffsets = Tile::kKContiguous ? steps : fragments;
@@ -32,7 +32,7 @@ struct Fp8Fragments {
 #pragma unroll
             for (int s = 0; s < kOffsets; ++s) {
                 const int chunk = 2 * (first_step + s) + lane / 16;
-                offsets[s] = row * Tile::kPitch + (chunk ^ Tile::swizzle(row)) * 16;
+                offsets[s] = Tile::place(row, chunk);
             }
         } else {
             // Two matrices of 8 k by 8 pairs make sixteen k: a lane then finds k 4t and 4t+1 in the
@@ -40,8 +40,7 @@ struct Fp8Fragments {
             const int k = lane / 16 * 16 + lane % 8 / 2 * 4 + lane / 8 % 2 * 2 + lane % 2;
 #pragma unroll
             for (int f = 0; f < kOffsets; ++f) {
-                const int chunk = first / 16 + f;
-                offsets[f] = (first_step * 32 + k) * Tile::kPitch + (chunk ^ Tile::swizzle(k)) * 16;
+                offsets[f] = Tile::place(first_step * 32 + k, first / 16 + f);
             }
         }
     }
@@ -50,11 +49,11 @@ struct Fp8Fragments {
     JITNEY_DEVICE void load(Fp8Fragment& fragment, SharedAddress tile, int step, int f) const {
         if constexpr (Tile::kKContiguous) {
             ldmatrix_x4(fragment, tile + static_cast<unsigned>(offsets[step]) +
-                                      static_cast<unsigned>(f * 16 * Tile::kPitch));
+                                      static_cast<unsigned>(f * 16 * Tile::kRowBytes));
         } else {
             unsigned pairs[4];
             ldmatrix_x4_transposed(pairs, tile + static_cast<unsigned>(offsets[f]) +
-                                              static_cast<unsigned>(step * 32 * Tile::kPitch));
+                                              static_cast<unsigned>(step * 32 * Tile::kRowBytes));
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const unsigned low = pairs[2 * half];

@@ -70,21 +70,8 @@ constexpr int fp8_gemm_blocks_an_sm(int tile_m, int tile_n, bool unpack, bool pr
     return pressed || warps > 8 || (a_warp >= 32 * 32 && !four_warps) ? 1 : 2;
 }
 
-// Bytes from row to row of an operand's tile in shared memory: along K, or along M or N where the
-// operand is transposed on its way. Then half of the banks is the least, so that the swizzle finds
-// room.
-constexpr int fp8_gemm_pitch(int row_bytes) {
-    return row_bytes < 64 ? 64 : row_bytes;
-}
-
-constexpr int fp8_gemm_tile_bytes(int side, int tile_k, bool k_contiguous) {
-    return k_contiguous ? side * tile_k : tile_k * fp8_gemm_pitch(side);
-}
-
-constexpr int fp8_gemm_stage_bytes(int tile_m, int tile_n, bool trans_a, bool trans_b) {
-    const int tile_k = fp8_gemm_tile_k(tile_m, tile_n);
-    return fp8_gemm_tile_bytes(tile_m, tile_k, !trans_a) +
-           fp8_gemm_tile_bytes(tile_n, tile_k, trans_b);
+constexpr int fp8_gemm_stage_bytes(int tile_m, int tile_n) {
+    return (tile_m + tile_n) * fp8_gemm_tile_k(tile_m, tile_n);
 }
 
 // The results leave through the memory of the ring: each warp has 16 of its rows at a time there,
@@ -93,10 +80,10 @@ constexpr int fp8_gemm_out_pitch(int tile_m, int tile_n, bool unpack, int elemen
     return tile_n / fp8_gemm_warps(tile_m, tile_n, unpack).n * element_bytes + 16;
 }
 
-constexpr int fp8_gemm_shared_bytes(int tile_m, int tile_n, int stages, bool trans_a, bool trans_b,
-                                    bool unpack, int out_bytes) {
+constexpr int fp8_gemm_shared_bytes(int tile_m, int tile_n, int stages, bool unpack,
+                                    int out_bytes) {
     const Fp8GemmWarps warps = fp8_gemm_warps(tile_m, tile_n, unpack);
-    const int ring = stages * fp8_gemm_stage_bytes(tile_m, tile_n, trans_a, trans_b);
+    const int ring = stages * fp8_gemm_stage_bytes(tile_m, tile_n);
     // There the sums of the warps along K meet before.
     const int parts = (warps.k - 1) * tile_m * tile_n * 4;
     const int out = warps.m * warps.n * 16 * fp8_gemm_out_pitch(tile_m, tile_n, unpack, out_bytes);

@@ -1,10 +1,10 @@
 // The tiles of the operands in shared memory, and their way there.
 //
-// A tile has rows of 16-byte chunks. Along K (k_contiguous) a row is one row of A or column of B;
-// of a transposed operand a row is one k, as it lies in memory, and the transposition happens on
-// the way to the registers (gemm_fragments.cuh). The place of a chunk within its row is XORed with
-// bits of the row's number, so that the eight rows which an ldmatrix reads at a time fall into
-// different banks.
+// A tile has rows of 16-byte chunks. Along K (k_contiguous) a row is one row of A or column of B.
+// Of a transposed operand a row is one k, as it lies in memory, and the transposition happens on
+// the way to the registers (gemm_fragments.cuh). Where a chunk stands is chosen so that the eight
+// rows which an ldmatrix reads at a time fall into different banks, and so do the copies of eight
+// neighbouring threads.
 #pragma once
 
 #include "common/cp_async.cuh"
@@ -20,15 +20,23 @@ struct Fp8Tile {
     static constexpr bool kKContiguous = k_contiguous_;
     static constexpr int kRows = k_contiguous_ ? side_ : tile_k_;
     static constexpr int kRowBytes = k_contiguous_ ? tile_k_ : side_;
-    static constexpr int kPitch = fp8_gemm_pitch(kRowBytes);
     static constexpr int kChunks = kRowBytes / 16;
-    static constexpr int kBytes = fp8_gemm_tile_bytes(side_, tile_k_, k_contiguous_);
+    static constexpr int kBytes = side_ * tile_k_;
 
-    // What the chunks of a row are XORed with: linear in the bits of the row. An ldmatrix reads
-    // rows 8j..8j+7, or transposed the k that have one value of bit 1 within sixteen.
-    JITNEY_DEVICE static constexpr int swizzle(int row) {
-        if constexpr (kKContiguous) return kPitch == 64 ? row >> 1 & 3 : row & 7;
-        return kPitch == 64 ? row >> 2 & 3 : (row & 1) | (row >> 1 & 6);
+    // Where a row's chunk stands: kPeriod rows on, the same chunk is kPeriod * kRowBytes further.
+    static constexpr int kPeriod = k_contiguous_ ? 8 : 16;
+    JITNEY_DEVICE static constexpr int place(int row, int chunk) {
+        if constexpr (kKContiguous) {
+            static_assert(kRowBytes % 128 == 0);
+            return row * kRowBytes + (chunk ^ (row & 7)) * 16;
+        } else {
+            // An ldmatrix reads the k of one chunk that have one value of bit 1 within sixteen:
+            // they have a line of 128 bytes, in which they stand by their other bits.
+            const int half = row >> 1 & 1;
+            const int line = (row / 16 * 2 + half) * kChunks + chunk;
+            const int spread = (half ^ (chunk >> 1 & 1)) << 2 | (chunk & 1) << 1 | chunk >> 2;
+            return line * 128 + (((row & 1) | (row >> 1 & 6)) ^ spread) * 16;
+        }
     }
 };
 
@@ -37,8 +45,7 @@ template <class Tile, int threads>
 struct Fp8TileShare {
     static constexpr int kRowsAStep = threads / Tile::kChunks;
     static constexpr int kSteps = (Tile::kRows + kRowsAStep - 1) / kRowsAStep;
-    // The rows of a thread have their chunks at one place.
-    static_assert(Tile::swizzle(kRowsAStep) == 0);
+    static_assert(kRowsAStep % Tile::kPeriod == 0);
 
     const unsigned char* from;
     long long step;     // bytes from one row of this thread to its next
@@ -77,7 +84,7 @@ struct Fp8TileShare {
     }
 
     JITNEY_DEVICE int place(int i) const {
-        return (row + i * kRowsAStep) * Tile::kPitch + (chunk ^ Tile::swizzle(row)) * 16;
+        return Tile::place(row, chunk) + i * kRowsAStep * Tile::kRowBytes;
     }
 };
 
