@@ -183,7 +183,7 @@ def gemm():
     """FP8 products as a linear layer makes them, and one size in the other layouts."""
     for side in (256, 512, 1024, 1536, 2048, 4096, 8192):
         yield Product(side, side, side)
-    for m in (16, 64, 128, 256, 384, 512, 1024):
+    for m in (1, 16, 32, 64, 128, 256, 384, 512, 1024):
         yield Product(m, 4096, 4096)
     for m in (16, 128, 1024, 4096):
         yield Product(m, 14336, 4096)
