@@ -165,7 +165,7 @@ struct PrefillMma {
     }
 
     // Writes the notes of the tile, of which thread number i writes those of row i.
-    JITNEY_DEVICE void note(const TileKeys& seen, const KvHead& k_head) const {
+    JITNEY_DEVICE void write_notes(const TileKeys& seen, const KvHead& k_head) const {
         const int row = static_cast<int>(threadIdx.x);
         if (row < C::tile_m) {
             const PackedRow packed = packed_row(params, request, kv_head, first_row() + row);
@@ -194,7 +194,7 @@ struct PrefillMma {
     JITNEY_DEVICE int begin(const TileKeys& seen) const {
         const int key = seen.any.first / C::tile_n * C::tile_n;
         const KvHead k_head = kv_head_of<C>(params.k, params.k_strides, request, kv_head, 2);
-        note(seen, k_head);
+        write_notes(seen, k_head);
         if constexpr (C::kv == kPagedKv && C::mask == 0) {
             load_pages(0, key, seen.any.end);
             cp_async_commit();
