@@ -3,8 +3,7 @@
 // A tile has rows of 16-byte chunks. Along K (k_contiguous) a row is one row of A or column of B.
 // Of a transposed operand a row is one k, as it lies in memory, and the transposition happens on
 // the way to the registers (gemm_fragments.cuh). Where a chunk stands is chosen so that the eight
-// rows which an ldmatrix reads at a time fall into different banks, and so do the copies of eight
-// neighbouring threads.
+// rows which an ldmatrix reads at a time fall into different banks.
 #pragma once
 
 #include "common/cp_async.cuh"
@@ -23,19 +22,31 @@ struct Fp8Tile {
     static constexpr int kChunks = kRowBytes / 16;
     static constexpr int kBytes = side_ * tile_k_;
 
-    // Where a row's chunk stands: kPeriod rows on, the same chunk is kPeriod * kRowBytes further.
+    // Where a row's chunk stands. It stays within its line of 128 bytes, because a copy is written
+    // a line at a time. kPeriod rows on, the same chunk is kPeriod * kRowBytes further.
     static constexpr int kPeriod = k_contiguous_ ? 8 : 16;
     JITNEY_DEVICE static constexpr int place(int row, int chunk) {
+        // The same where a row has room for all that it is XORed with, and cheaper there.
+        if constexpr (kChunks >= 4) return row * kRowBytes + (chunk ^ spread(row)) * 16;
+        return ((row * kChunks + chunk) ^ spread(row)) * 16;
+    }
+
+    // An ldmatrix reads one chunk of eight rows: along K neighbours, and of a transposed operand
+    // those of sixteen that have one value of bit 1. The bits of the row that are not in a line are
+    // XORed into those in which the eight agree.
+    JITNEY_DEVICE static constexpr int spread(int row) {
         if constexpr (kKContiguous) {
-            static_assert(kRowBytes % 128 == 0);
-            return row * kRowBytes + (chunk ^ (row & 7)) * 16;
+            static_assert(kChunks % 8 == 0);
+            return row & 7;
+        } else if constexpr (kChunks == 1) {
+            return row >> 2 & 2;
+        } else if constexpr (kChunks == 2) {
+            return (row >> 2 & 1) | (row >> 1 & 4);
+        } else if constexpr (kChunks == 4) {
+            return row >> 2 & 3;
         } else {
-            // An ldmatrix reads the k of one chunk that have one value of bit 1 within sixteen:
-            // they have a line of 128 bytes, in which they stand by their other bits.
-            const int half = row >> 1 & 1;
-            const int line = (row / 16 * 2 + half) * kChunks + chunk;
-            const int spread = (half ^ (chunk >> 1 & 1)) << 2 | (chunk & 1) << 1 | chunk >> 2;
-            return line * 128 + (((row & 1) | (row >> 1 & 6)) ^ spread) * 16;
+            static_assert(kChunks == 8);
+            return (row & 1) | (row >> 1 & 6);
         }
     }
 };
