@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 #include "api/check.hpp"
 #include "api/fp8_gemm_params.hpp"
@@ -23,11 +24,22 @@ namespace {
 using tests::Fp8GemmCase;
 using tests::Fp8GemmProblem;
 
+// What a kernel may touch: nothing before the first element of a row.
+std::vector<bool> behind_shift(const tests::HostTensor& tensor, std::int64_t shift) {
+    std::vector<bool> usable(static_cast<std::size_t>(tensor.elements()));
+    for (std::size_t i = 0; i < usable.size(); ++i)
+        usable[i] = static_cast<std::int64_t>(i) % tensor.shape()[1] >= shift;
+    return usable;
+}
+
 struct Tensors {
     explicit Tensors(const Fp8GemmProblem& problem)
-        : a(problem.a, EmulatedTensor::Use::input),
-          b(problem.b, EmulatedTensor::Use::input),
-          out(problem.out, EmulatedTensor::Use::output),
+        : a(problem.a, EmulatedTensor::Use::input, 0,
+            behind_shift(problem.a, problem.test.a_rows.shift)),
+          b(problem.b, EmulatedTensor::Use::input, 0,
+            behind_shift(problem.b, problem.test.b_rows.shift)),
+          out(problem.out, EmulatedTensor::Use::output, 0,
+              behind_shift(problem.out, problem.test.out_rows.shift)),
           scale(problem.scale, EmulatedTensor::Use::input) {
         if (problem.bias) bias.emplace(*problem.bias, EmulatedTensor::Use::input);
         if (problem.multiplier) multiplier.emplace(*problem.multiplier, EmulatedTensor::Use::input);
