@@ -154,6 +154,7 @@ class Store {
 
     // Writes the entries of the records into one file, and returns how many are in it; entries
     // that vanished or are damaged are left out. Throws jitney::Error if the file can't be written.
+    // What stands at `path` is replaced, whatever it is.
     std::uint64_t export_bundle(const std::string& path, const std::vector<Record>& records);
 
     // Publishes every sound entry of the file. Throws jitney::Error if the file can't be read, is

@@ -10,6 +10,7 @@
 #include "cache/store.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
+#include "cli/file.hpp"
 #include "cli/output.hpp"
 
 namespace jitney::cli {
@@ -201,7 +202,7 @@ int clear(bool json) {
 
 int export_to(const std::string& file, bool json) {
     cache::Store store(options());
-    const std::uint64_t count = store.export_bundle(file, store.list());
+    const std::uint64_t count = store.export_bundle(replaceable(file), store.list());
     if (json) {
         print_json({{"file", file}, {"exported", count}});
     } else {

@@ -69,17 +69,19 @@ std::string read_text(const std::string& path, std::uint64_t most, std::string_v
     return text;
 }
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
+std::string replaceable(const std::string& path) {
     std::error_code code;
     const auto status = std::filesystem::status(path, code);
-    if (std::filesystem::exists(status)) {
-        if (!std::filesystem::is_regular_file(status)) {
-            throw Error(ErrorCode::io,
-                        "can't write " + path + ": it exists and is no regular file");
-        }
-        target_ = std::filesystem::canonical(path, code).string();
-        if (code) throw Error(ErrorCode::io, "can't write " + path + ": " + code.message());
+    if (!std::filesystem::exists(status)) return path;
+    if (!std::filesystem::is_regular_file(status)) {
+        throw Error(ErrorCode::io, "can't write " + path + ": it exists and is no regular file");
     }
+    const std::string target = std::filesystem::canonical(path, code).string();
+    if (code) throw Error(ErrorCode::io, "can't write " + path + ": " + code.message());
+    return target;
+}
+
+OutputFile::OutputFile(const std::string& path) : path_(path), target_(replaceable(path)) {
     // Another process may hold the name of an earlier one of this number.
     for (int attempt = 0; descriptor_ < 0; ++attempt) {
         temporary_ =

@@ -31,6 +31,10 @@ class InputFile {
 // larger than `most`; `what` is what it would be: "a list of specializations".
 std::string read_text(const std::string& path, std::uint64_t most, std::string_view what);
 
+// The name under which a new file may take the place of `path`, its symbolic links followed. Throws
+// Error(io) where something stands there that is no regular file, such as a pipe or a device.
+std::string replaceable(const std::string& path);
+
 // A file that takes the place of `path` when it is complete: until publish() it has another name in
 // the same directory, and without publish() it goes away. Every failure is an Error(io).
 class OutputFile {
@@ -47,7 +51,7 @@ class OutputFile {
     [[noreturn]] void fail(const char* what) const;
 
     std::string path_;
-    std::string target_;     // path, its symbolic links followed
+    std::string target_;     // replaceable(path)
     std::string temporary_;  // empty once there is none
     int descriptor_ = -1;
 };

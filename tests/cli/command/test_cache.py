@@ -1,5 +1,6 @@
 """jitney cache, over entries that prewarm makes."""
 import os
+import stat as modes
 import unittest
 
 import support
@@ -116,6 +117,19 @@ class Cache(support.CommandTest):
         )
         self.assertEqual(outcome.json["imported"], 1)
         self.assertEqual(len(outcome.json["bad"]), 1)
+
+    def test_export_replaces_files_alone(self):
+        self.fill()
+        os.mkfifo(self.path("pipe"))
+        self.fail_with(1, ["no regular file"], "cache", "export", self.path("pipe"))
+        self.assertTrue(modes.S_ISFIFO(os.stat(self.path("pipe")).st_mode))
+        self.fail_with(1, ["no regular file"], "cache", "export", self.path("."))
+        with open(self.path("real"), "wb"):
+            pass
+        os.symlink("real", self.path("link"))
+        self.succeed("cache", "export", self.path("link"))
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.assertGreater(os.path.getsize(self.path("real")), 0)
 
     def test_export_to_where_nothing_can_be_written(self):
         self.fill()
