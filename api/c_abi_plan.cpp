@@ -74,16 +74,4 @@ jitney_status jitney_attention_plan_destroy(jitney_attention_plan* plan) {
     return guarded([&] { delete plan; });
 }
 
-jitney_status jitney_attention_workspace(const jitney_attention_args* args, size_t* bytes) {
-    return guarded([&] {
-        size_t& answer = place(bytes, "bytes");
-        answer = workspace_bytes(arguments(args));
-    });
-}
-
-jitney_status jitney_init_workspace(void* workspace, size_t bytes, int32_t device,
-                                    jitney_stream stream) {
-    return guarded([&] { init_workspace({workspace, bytes}, {DeviceType::cuda, device}, stream); });
-}
-
 }  // extern "C"

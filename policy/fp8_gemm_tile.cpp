@@ -145,7 +145,7 @@ Fp8GemmTile fp8_gemm_tile(const Fp8GemmProblem& problem, const DeviceFacts& fact
 }
 
 bool fp8_gemm_begins_early(const Spec& spec, const DeviceFacts& facts) {
-    if (facts.arch.number < 90) return false;
+    if (!has_programmatic_launches(facts)) return false;
     const int tile_m = value_of(spec, "tile_m");
     if (tile_m < kComputeRows) return true;
     const bool unpack = value_of(spec, "unpack") != 0;

@@ -58,6 +58,15 @@ void check_same(const HostTensor& actual, const HostTensor& expected) {
     CHECK(differing(actual, expected) == 0);
 }
 
+void check_same(const Fp8LinearProblem& actual, const Fp8LinearProblem& expected) {
+    check_same(actual.state, expected.state);
+    check_same(actual.y, expected.y);
+    check_same(actual.x_codes, expected.x_codes);
+    check_same(actual.grad_x, expected.grad_x);
+    check_same(actual.grad_weight, expected.grad_weight);
+    check_same(actual.grad_bias, expected.grad_bias);
+}
+
 }  // namespace
 
 TEST_CASE("scenario: launches of fp8_linear" * doctest::skip()) {
@@ -80,12 +89,7 @@ TEST_CASE("scenario: launches of fp8_linear" * doctest::skip()) {
                 fp8_linear_backward(actual.backward(gpu));
                 fp8_linear_backward(expected.backward(host));
             }
-            check_same(actual.state, expected.state);
-            check_same(actual.y, expected.y);
-            check_same(actual.x_codes, expected.x_codes);
-            check_same(actual.grad_x, expected.grad_x);
-            check_same(actual.grad_weight, expected.grad_weight);
-            check_same(actual.grad_bias, expected.grad_bias);
+            check_same(actual, expected);
             CHECK(fake.synchronizations == 0);
         }
     }
@@ -142,10 +146,7 @@ TEST_CASE("scenario: memory of fp8_linear" * doctest::skip()) {
     CHECK(fake.allocations == allocations + 2);
     fp8_linear(expected.forward(host));
     fp8_linear_backward(expected.backward(host));
-    check_same(problem.y, expected.y);
-    check_same(problem.grad_weight, expected.grad_weight);
-    check_same(problem.grad_bias, expected.grad_bias);
-    check_same(problem.state, expected.state);
+    check_same(problem, expected);
 
     // Sizes are known before addresses are.
     Fp8LinearArgs unplaced = args;

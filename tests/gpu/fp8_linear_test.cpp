@@ -111,14 +111,29 @@ void run_steps(const Fp8LinearCase& test, Random& random, int steps = 3) {
     }
 }
 
+// A layer of random numbers, on the host and on the GPU.
+struct Layer {
+    Fp8LinearProblem problem = filled();
+    OnGpu tensors{problem};
+    TestStream stream;
+
+    Tensor on_gpu(HostTensor& tensor) { return tensors.of(problem, tensor).view(); }
+
+    static Fp8LinearProblem filled() {
+        Random random = Random::fresh();
+        Fp8LinearProblem made(Fp8LinearCase{});
+        made.fill(random);
+        return made;
+    }
+};
+
 void check_steps_in_a_graph(bool own_memory) {
     CAPTURE(own_memory);
-    Random random = Random::fresh();
-    Fp8LinearProblem problem(Fp8LinearCase{});
-    problem.fill(random);
-    const OnGpu tensors(problem);
-    const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
-    const TestStream stream;
+    Layer layer;
+    Fp8LinearProblem& problem = layer.problem;
+    const OnGpu& tensors = layer.tensors;
+    const TestStream& stream = layer.stream;
+    const auto gpu = [&layer](HostTensor& tensor) { return layer.on_gpu(tensor); };
     fp8_state_reset(problem.state.view());
     fp8_state_reset(tensors.state.view(), stream);
     Fp8LinearArgs forward = problem.forward(gpu);
@@ -191,12 +206,11 @@ TEST_CASE("fp8_linear: steps in a graph go on from the state that they find") {
 }
 
 TEST_CASE("child: a layer in a capture" * doctest::skip()) {
-    Random random = Random::fresh();
-    Fp8LinearProblem problem(Fp8LinearCase{});
-    problem.fill(random);
-    const OnGpu tensors(problem);
-    const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
-    const TestStream stream;
+    Layer layer;
+    Fp8LinearProblem& problem = layer.problem;
+    const OnGpu& tensors = layer.tensors;
+    const TestStream& stream = layer.stream;
+    const auto gpu = [&layer](HostTensor& tensor) { return layer.on_gpu(tensor); };
     fp8_state_reset(tensors.state.view(), stream);
     Fp8QuantizeArgs cast;  // the first kernel of the layer
     cast.x = gpu(problem.x);
