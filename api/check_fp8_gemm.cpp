@@ -1,12 +1,15 @@
 #include <algorithm>
 
+#include "api/call_memory.hpp"
 #include "api/check.hpp"
+#include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
 
 namespace jitney::checks {
 namespace {
 
 constexpr const char* kNumber = "one fp32";
+constexpr const char* kBias = "[n]";
 
 // A matrix whose rows are contiguous and may lie at any distance.
 void check_matrix(const Named& a, const Named& matrix, Data data) {
@@ -53,15 +56,24 @@ void check_out(const Fp8GemmArgs& args, const Named& a, const Named& out, Data d
     if (args.out_multiplier)
         check_scalar(a, {"out_multiplier", *args.out_multiplier, kNumber}, data);
     if (args.amax) {
-        const Named amax{"amax", *args.amax, kNumber};
         if (!fp8) {
             refuse("amax goes with an output in FP8, and out has the dtype {}: leave it out",
                    name_of(dtype));
         }
-        check_scalar(a, amax, data);
-        check_apart(amax, {"dequant_scale", args.dequant_scale, kNumber});
-        check_apart(amax, {"out_multiplier", *args.out_multiplier, kNumber});
+        check_scalar(a, {"amax", *args.amax, kNumber}, data);
     }
+}
+
+void check_memory(const Fp8GemmArgs& args, const Named& a, const Named& b, const Named& out) {
+    CallMemory memory;
+    memory.reads(a);
+    memory.reads(b);
+    memory.reads({"dequant_scale", args.dequant_scale, kNumber});
+    if (args.bias) memory.reads({"bias", *args.bias, kBias});
+    if (args.out_multiplier) memory.reads({"out_multiplier", *args.out_multiplier, kNumber});
+    memory.writes(out);
+    if (args.amax) memory.writes({"amax", *args.amax, kNumber});
+    memory.writes(args.workspace);
 }
 
 }  // namespace
@@ -91,10 +103,10 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
     }
     check_shape(out, {m, n});
     check_no_overlap(out, 1, n);
-    check_apart(out, a);
-    check_apart(out, b);
     check_scalar(a, {"dequant_scale", args.dequant_scale, kNumber}, data);
-    if (args.bias) check_bias(a, {"bias", *args.bias, "[n]"}, n, data);
+    if (args.bias) check_bias(a, {"bias", *args.bias, kBias}, n, data);
+    if (data == Data::present) check_given(args.workspace);
+    check_memory(args, a, b, out);
 
     policy::Fp8GemmProblem problem;
     problem.a = static_cast<int>(args.a.dtype);

@@ -1,5 +1,7 @@
 #include "api/check_fp8_linear.hpp"
 
+#include "api/call_memory.hpp"
+#include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
 #include "kernel_sources/fp8/state.h"
 
@@ -28,7 +30,6 @@ Tensor matrix(const Named& first, const Named& named, Data data) {
 Tensor written_matrix(const Named& first, const Named& named, Data data) {
     const Tensor result = matrix(first, named, data);
     check_no_overlap({named.name, result, named.dims}, 1, result.shape[1]);
-    check_apart(named, first);
     return result;
 }
 
@@ -62,6 +63,34 @@ void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& re
     check_state(state, data);
     check_same_device(first, named);
     check_shape(named, {3, fp8_state_columns(recipe)});
+}
+
+void check_memory(const Fp8LinearArgs& args) {
+    CallMemory memory;
+    memory.reads({"x", args.x, kInput});
+    memory.reads({"weight", args.weight, kWeight});
+    if (args.bias) memory.reads({"bias", *args.bias, kBias});
+    memory.writes({"y", args.y, kOutput});
+    memory.writes({"state", args.state, kState});
+    if (args.saved) {
+        memory.writes({"saved.x_codes", args.saved->x_codes, kInput});
+        memory.writes({"saved.weight_codes", args.saved->weight_codes, kWeight});
+        memory.writes({"saved.scales", args.saved->scales, kScales});
+    }
+    memory.writes(args.workspace);
+}
+
+void check_memory(const Fp8LinearBackwardArgs& args) {
+    CallMemory memory;
+    memory.reads({"grad_y", args.grad_y, kOutput});
+    memory.reads({"saved.x_codes", args.saved.x_codes, kInput});
+    memory.reads({"saved.weight_codes", args.saved.weight_codes, kWeight});
+    memory.reads({"saved.scales", args.saved.scales, kScales});
+    if (args.grad_x) memory.writes({"grad_x", *args.grad_x, kInput});
+    if (args.grad_weight) memory.writes({"grad_weight", *args.grad_weight, kWeight});
+    if (args.grad_bias) memory.writes({"grad_bias", *args.grad_bias, kBias});
+    memory.writes({"state", args.state, kState});
+    memory.writes(args.workspace);
 }
 
 // Codes that the call keeps for itself, their rows at multiples of 16 bytes.
@@ -140,7 +169,6 @@ Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
     const Named y{"y", args.y, kOutput};
     check_floating(y);
     call.y = written_matrix(x, y, data);
-    check_apart(y, weight);
     check_rows(y, x, out_features);
     if (args.bias) {
         const Named bias{"bias", *args.bias, kBias};
@@ -168,6 +196,8 @@ Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
         call.x_codes = own_codes(call.x.shape[0], in_features, format, args.x.device);
         call.weight_codes = own_codes(out_features, in_features, format, args.x.device);
     }
+    if (data == Data::present) check_given(args.workspace);
+    check_memory(args);
     return call;
 }
 
@@ -197,10 +227,7 @@ Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
 
     const auto gradient = [&](const Named& named) {
         check_floating(named);
-        const Tensor result = written_matrix(grad_y, named, data);
-        check_apart(named, x_codes);
-        check_apart(named, weight_codes);
-        return result;
+        return written_matrix(grad_y, named, data);
     };
     if (args.grad_x) {
         const Named grad_x{"grad_x", *args.grad_x, kInput};
@@ -219,6 +246,8 @@ Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
         check_shape(grad_bias, {out_features});
     }
     check_state_of(grad_y, args.state, args.recipe, data);
+    if (data == Data::present) check_given(args.workspace);
+    check_memory(args);
     call.grad_codes = own_codes(call.grad_y.shape[0], out_features, backward_format(args.recipe),
                                 args.grad_y.device);
     return call;

@@ -1,7 +1,6 @@
-#include <array>
 #include <cstdint>
-#include <utility>
 
+#include "api/call_memory.hpp"
 #include "api/check.hpp"
 #include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
@@ -14,41 +13,36 @@ constexpr const char* kDims = "[..., cols]";
 constexpr const char* kTransposedDims = "[cols, rows]";
 constexpr const char* kNumber = "[1]";
 
-// Memory of its own for codes, as a matrix.
+// Codes, as a matrix.
 Tensor check_codes(const Named& x, const Named& codes, Data data) {
     check_fp8(codes);
     check_same_device(x, codes);
     const Tensor matrix = as_matrix(codes);
     check_no_overlap({codes.name, matrix, codes.dims}, 1, matrix.shape[1]);
     if (data == Data::present) check_pointer(codes);
-    check_apart(codes, x);
     return matrix;
 }
 
-void check_numbers(const Named& x, const Fp8QuantizeArgs& args, Data data) {
-    const std::array<std::pair<const char*, const std::optional<Tensor>*>, 3> numbers = {
-        {{"multiplier", &args.multiplier}, {"scale", &args.scale}, {"amax", &args.amax}}};
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const std::optional<Tensor>& each = *numbers[i].second;
-        if (!each) continue;
-        const Named number{numbers[i].first, *each, kNumber};
-        check_number(number);
-        check_same_device(x, number);
-        if (data == Data::absent) continue;
-        check_pointer(number);
-        if (number.tensor.data == nullptr) {
-            refuse("{} has no data: give it a pointer to its number, not null", number.name);
-        }
-        check_apart(number, x);
-        if (args.out) check_apart(number, {"out", *args.out, kDims});
-        if (args.out_transposed) {
-            check_apart(number, {"out_transposed", *args.out_transposed, kTransposedDims});
-        }
-        for (std::size_t before = 0; before < i; ++before) {
-            const std::optional<Tensor>& other = *numbers[before].second;
-            if (other) check_apart(number, {numbers[before].first, *other, kNumber});
-        }
+void check_one(const Named& x, const Named& number, Data data) {
+    check_number(number);
+    check_same_device(x, number);
+    if (data == Data::present) check_pointer(number);
+}
+
+void check_memory(const Fp8QuantizeArgs& args) {
+    CallMemory memory;
+    memory.reads({"x", args.x, kDims});
+    if (args.out) memory.writes({"out", *args.out, kDims});
+    if (args.out_transposed) {
+        memory.writes({"out_transposed", *args.out_transposed, kTransposedDims});
     }
+    if (args.multiplier) {
+        const Named multiplier{"multiplier", *args.multiplier, kNumber};
+        args.dynamic ? memory.writes(multiplier) : memory.reads(multiplier);
+    }
+    if (args.scale) memory.writes({"scale", *args.scale, kNumber});
+    if (args.amax) memory.writes({"amax", *args.amax, kNumber});
+    memory.writes(args.workspace);
 }
 
 void check_wanted(const Fp8QuantizeArgs& args) {
@@ -98,14 +92,14 @@ Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
         const Named transposed{"out_transposed", *args.out_transposed, kTransposedDims};
         call.out_transposed = check_codes(x, transposed, data);
         check_shape(transposed, {call.x.shape[1], call.x.shape[0]});
-        if (args.out) {
-            check_same_dtype({"out", *args.out, kDims}, transposed);
-            check_apart(transposed, {"out", *args.out, kDims});
-        }
+        if (args.out) check_same_dtype({"out", *args.out, kDims}, transposed);
     }
     check_wanted(args);
-    check_numbers(x, args, data);
-    check_given(args.workspace);
+    if (args.multiplier) check_one(x, {"multiplier", *args.multiplier, kNumber}, data);
+    if (args.scale) check_one(x, {"scale", *args.scale, kNumber}, data);
+    if (args.amax) check_one(x, {"amax", *args.amax, kNumber}, data);
+    if (data == Data::present) check_given(args.workspace);
+    check_memory(args);
 
     policy::Fp8QuantizeProblem& problem = call.problem;
     problem.format = static_cast<int>(args.x.dtype);

@@ -35,7 +35,6 @@ Scratch place_in(const Workspace& workspace, const ScratchBytes& needed, Stream 
     const std::size_t bytes = own_workspace_bytes(needed);
     check_given(workspace);
     if (bytes == 0) return {};
-    check_begin(workspace);
     if (workspace.bytes < bytes) {
         checks::refuse(
             "the workspace has {} bytes, and this call needs {}: give as many as "
@@ -58,9 +57,11 @@ std::size_t own_workspace_bytes(const ScratchBytes& needed) noexcept {
 }
 
 void check_given(const Workspace& workspace) {
-    if (workspace.data != nullptr || workspace.bytes == 0) return;
-    checks::refuse("the workspace is null, and has {} bytes: point it to them, or leave it out",
-                   workspace.bytes);
+    if (workspace.data == nullptr && workspace.bytes != 0) {
+        checks::refuse("the workspace is null, and has {} bytes: point it to them, or leave it out",
+                       workspace.bytes);
+    }
+    check_begin(workspace);
 }
 
 HeldScratch::HeldScratch(const Workspace& given, const ScratchBytes& needed, Stream stream) {

@@ -21,7 +21,8 @@ inline ScratchBytes bytes_of(const policy::AttentionWorkspace& needed) noexcept 
 // What the caller has to give for such a launch; 0 where it needs nothing.
 std::size_t own_workspace_bytes(const ScratchBytes& needed) noexcept;
 
-// That there is memory where bytes are.
+// That there is memory where bytes are, and that it is aligned: for calls that need none as well,
+// those on the host among them.
 void check_given(const Workspace& workspace);
 
 struct Scratch {

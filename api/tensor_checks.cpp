@@ -174,6 +174,10 @@ void check_no_overlap(const Named& named, int outer_dims, std::int64_t width) {
 void check_number(const Named& named) {
     check_dtype(named, DType::fp32);
     const Tensor& tensor = named.tensor;
+    if (tensor.ndim < 0 || tensor.ndim > Tensor::max_dims) {
+        refuse("{} has {} dimensions; it must be one number: {}", named.name, tensor.ndim,
+               named.dims);
+    }
     for (int i = 0; i < tensor.ndim; ++i) {
         if (tensor.shape[index(i)] == 1) continue;
         refuse("{} has the shape {}; it must be one number: {}", named.name, shape_text(tensor),

@@ -26,7 +26,7 @@ inline bool is_empty(const Tensor& tensor) noexcept {
     for (int i = 0; i < tensor.ndim; ++i) {
         if (tensor.shape[static_cast<std::size_t>(i)] == 0) return true;
     }
-    return tensor.ndim == 0;
+    return false;  // a tensor without dimensions has one element
 }
 
 // "host memory", "GPU 1"

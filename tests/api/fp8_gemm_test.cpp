@@ -132,6 +132,30 @@ std::vector<Bad> bad_calls() {
         {"amax in the multiplier",
          [](auto& a) { a.amax->data = a.out_multiplier->data; },
          {"amax", "out_multiplier"}},
+        {"out from the last of b on",
+         [](auto& a) { a.out.data = static_cast<std::byte*>(a.b.data) + 127; },
+         {"out overlaps b"}},
+        {"out in bias", [](auto& a) { a.out.data = a.bias->data; }, {"out begins where bias does"}},
+        {"the scale in out",
+         [](auto& a) { a.dequant_scale.data = static_cast<std::byte*>(a.out.data) + 44; },
+         {"out overlaps dequant_scale"}},
+        {"the multiplier in out",
+         [](auto& a) { a.out_multiplier->data = a.out.data; },
+         {"out begins where out_multiplier does"}},
+        {"amax in out", [](auto& a) { a.amax->data = a.out.data; }, {"amax begins where out does"}},
+        {"amax in a", [](auto& a) { a.amax->data = a.a.data; }, {"amax begins where a does"}},
+        {"null scale without dimensions",
+         [](auto& a) {
+             reshape(a.dequant_scale, {});
+             a.dequant_scale.data = nullptr;
+         },
+         {"dequant_scale has the shape []", "no data"}},
+        {"null workspace", [](auto& a) { a.workspace.bytes = 512; }, {"workspace is null", "512"}},
+        {"workspace at an odd place",
+         [](auto& a) {
+             a.workspace = {reinterpret_cast<void*>(std::uintptr_t{0x10010}), 1 << 20};
+         },
+         {"workspace begins at 0x10010", "256"}},
     };
 }
 

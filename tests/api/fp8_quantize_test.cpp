@@ -97,6 +97,37 @@ std::vector<Bad> bad_calls() {
         {"scale in multiplier",
          [](auto& a) { a.scale->data = a.multiplier->data; },
          {"scale", "multiplier"}},
+        {"codes from the middle of x on",
+         [](auto& a) { a.out->data = static_cast<std::byte*>(a.x.data) + 95; },
+         {"out overlaps x"}},
+        {"the multiplier among the codes",
+         [](auto& a) { a.multiplier->data = static_cast<std::byte*>(a.out->data) + 44; },
+         {"out overlaps multiplier"}},
+        {"amax among the transposed codes",
+         [](auto& a) { a.amax->data = static_cast<std::byte*>(a.out_transposed->data) + 4; },
+         {"amax overlaps out_transposed"}},
+        {"scale in x", [](auto& a) { a.scale->data = a.x.data; }, {"scale begins where x does"}},
+        {"a dynamic multiplier in x",
+         [](auto& a) {
+             a.dynamic = true;
+             a.multiplier->data = static_cast<std::byte*>(a.x.data) + 8;
+         },
+         {"multiplier overlaps x"}},
+        {"null multiplier without dimensions",
+         [](auto& a) {
+             reshape(*a.multiplier, {});
+             a.multiplier->data = nullptr;
+         },
+         {"multiplier", "no data"}},
+        {"a multiplier of too many dimensions",
+         [](auto& a) { a.multiplier->ndim = 6; },
+         {"multiplier has 6 dimensions"}},
+        {"null workspace", [](auto& a) { a.workspace.bytes = 512; }, {"workspace is null", "512"}},
+        {"workspace at an odd place",
+         [](auto& a) {
+             a.workspace = {reinterpret_cast<void*>(std::uintptr_t{0x10010}), 1 << 20};
+         },
+         {"workspace begins at 0x10010", "256"}},
         {"nothing wanted",
          [](auto& a) {
              a.out.reset();

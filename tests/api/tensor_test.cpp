@@ -33,6 +33,8 @@ TEST_CASE("a contiguous view") {
     CHECK(Tensor::contiguous(nullptr, DType::fp32, {2, 0, 4}).strides ==
           std::array<std::int64_t, 5>{4, 4, 1, 0, 0});
     CHECK(Tensor::contiguous(nullptr, DType::fp32, {2, 0, 4}).elements() == 0);
+    // Without dimensions it is one number.
+    CHECK(Tensor::contiguous(&data, DType::fp32, {}).elements() == 1);
 }
 
 TEST_CASE("views that can't be meant") {

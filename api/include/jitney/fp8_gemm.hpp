@@ -22,8 +22,8 @@ struct Fp8GemmArgs {
     Tensor dequant_scale;  // one fp32: what turns products of codes into products of numbers
     std::optional<Tensor> bias;  // [n]: bf16 or fp32
     // One fp32 each, with an output in FP8 and only there. out_multiplier, which it needs: the
-    // codes are those of result * out_multiplier, saturated. amax: the largest |result| is written
-    // to it, NaN where one is NaN.
+    // codes are those of result * out_multiplier, saturated. amax, which overlaps nothing else: the
+    // largest |result| is written to it, NaN where one is NaN.
     std::optional<Tensor> out_multiplier;
     std::optional<Tensor> amax;
     bool trans_a = false;

@@ -94,9 +94,10 @@ struct Fp8LinearBackwardArgs {
 JITNEY_API std::size_t workspace_bytes(const Fp8LinearArgs& args);
 JITNEY_API std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args);
 
-// Run on the GPU, or on the reference backend for host tensors. A call without rows does nothing to
-// the state: only what ran rolls. Throw Error where arguments can't be meant, before anything is
-// launched.
+// Run on the GPU, or on the reference backend for host tensors. What is written, the state too,
+// shares memory with nothing else of the call; what is only read may. A call without rows does
+// nothing to the state: only what ran rolls. Throw Error where arguments can't be meant, before
+// anything is launched.
 JITNEY_API void fp8_linear(const Fp8LinearArgs& args, Stream stream = nullptr);
 JITNEY_API void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream = nullptr);
 

@@ -16,7 +16,7 @@
 namespace jitney {
 
 // Wherever a number is given or wanted, it is a tensor of one fp32 on x's device: the host never
-// waits for it.
+// waits for it. What is written shares memory with nothing else of the call.
 struct Fp8QuantizeArgs {
     // bf16, fp16 or fp32, of any size and alignment. The innermost stride is 1, and the dimensions
     // before the last can be walked in one stride, which may be any: [rows, cols] is the matrix

@@ -83,12 +83,12 @@ struct Tensor {
                        std::span(strides.begin(), strides.size()), device);
     }
 
-    // How many there are; none in a tensor without dimensions.
+    // How many there are; one in a tensor without dimensions, which is a number.
     std::int64_t elements() const noexcept {
         std::int64_t count = 1;
         for (int i = 0; i < ndim; ++i)
             count *= shape[static_cast<std::size_t>(i)];
-        return ndim == 0 ? 0 : count;
+        return count;
     }
 };
 
