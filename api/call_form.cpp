@@ -2,29 +2,15 @@
 
 #include <algorithm>
 
+#include "api/call_memory.hpp"
+
 namespace jitney {
 namespace {
 
-// What is written begins where nothing else does.
-bool writes_apart(const AttentionArgs& args) noexcept {
-    const void* out = args.out.data;
-    const void* lse = args.lse ? args.lse->data : nullptr;
-    for (const Tensor* input : {&args.q, &args.k, &args.v}) {
-        if (input->data == out || input->data == lse) return false;
-    }
-    return out != lse;
-}
-
-bool rotates_in_place(const Tensor& x, const Tensor& out) noexcept {
-    return x.data == out.data;
-}
-
-// In place in the same tensors, and apart from each other.
-bool same_places(const RotaryArgs& a, const RotaryArgs& b) noexcept {
-    if (rotates_in_place(a.q, a.q_out) != rotates_in_place(b.q, b.q_out)) return false;
-    if (!a.k) return true;
-    return rotates_in_place(*a.k, *a.k_out) == rotates_in_place(*b.k, *b.k_out) &&
-           a.k_out->data != a.q_out.data && a.k_out->data != a.q.data && a.q_out.data != a.k->data;
+// In place where the prepared call was.
+bool same_place(const Tensor& x, const Tensor& out, const Tensor& prepared_x,
+                const Tensor& prepared_out) noexcept {
+    return (x.data == out.data) == (prepared_x.data == prepared_out.data);
 }
 
 // The first size of `a` does not count.
@@ -43,7 +29,8 @@ bool same_kinds(const LogitsValues& a, const LogitsValues& b) noexcept {
 
 // All fields are named, so that one that is added does not compile until it is compared too.
 
-bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths lengths) noexcept {
+bool same_but_for_places(const AttentionArgs& args, const AttentionArgs& prepared,
+                         Lengths lengths) noexcept {
     const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
                  kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
                  kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
@@ -63,12 +50,14 @@ bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths
            same_form(args.new_k, new_k) && same_form(args.new_v, new_v) &&
            args.batch_invariant == batch_invariant && args.logits == logits &&
            same_kinds(args.logits_values, logits_values) &&
-           (lengths == Lengths::any
-                ? same_but_for_size(args.kv_page_indices, kv_page_indices)
-                : same_form(args.kv_page_indices, kv_page_indices) &&
-                      args.max_kv_len == max_kv_len &&
-                      std::ranges::equal(args.qo_indptr_host, qo_indptr_host)) &&
-           writes_apart(args);
+           (lengths == Lengths::any ? same_but_for_size(args.kv_page_indices, kv_page_indices)
+                                    : same_form(args.kv_page_indices, kv_page_indices) &&
+                                          args.max_kv_len == max_kv_len &&
+                                          std::ranges::equal(args.qo_indptr_host, qo_indptr_host));
+}
+
+bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths lengths) noexcept {
+    return same_but_for_places(args, prepared, lengths) && checks::lies_apart(args);
 }
 
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept {
@@ -76,7 +65,8 @@ bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept {
     return same_form(args.q, q) && same_form(args.k, k) && same_form(args.q_out, q_out) &&
            same_form(args.k_out, k_out) && same_form(args.cos, cos) && same_form(args.sin, sin) &&
            same_form(args.positions, positions) && args.style == style &&
-           same_places(args, prepared);
+           same_place(args.q, args.q_out, q, q_out) &&
+           (!args.k || same_place(*args.k, *args.k_out, *k, *k_out)) && checks::lies_apart(args);
 }
 
 }  // namespace jitney

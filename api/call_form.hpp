@@ -37,6 +37,9 @@ enum class Lengths { same, any };
 // that needs a closer look. The workspace is no part of it.
 bool same_form(const AttentionArgs& args, const AttentionArgs& prepared,
                Lengths lengths = Lengths::same) noexcept;
+// Whether the tensors of `args` lie apart is not asked.
+bool same_but_for_places(const AttentionArgs& args, const AttentionArgs& prepared,
+                         Lengths lengths) noexcept;
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept;
 
 }  // namespace jitney

@@ -1,174 +1,152 @@
 #include "api/call_memory.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
+#include "api/attention_fields.hpp"
 #include "api/refuse.hpp"
 
 namespace jitney::checks {
 namespace {
 
-// Offsets of 0, bytes, 2 bytes, ... count * bytes.
-struct Steps {
-    std::int64_t bytes;
-    std::int64_t count;
-};
-
-// The smallest first. Those of one size are one.
-class StepList {
-  public:
-    std::size_t size() const { return size_; }
-    const Steps& operator[](std::size_t i) const { return all_[i]; }
-
-    void add(const Steps& steps) {
-        std::size_t at = size_;
-        while (at > 0 && all_[at - 1].bytes >= steps.bytes)
-            --at;
-        if (at < size_ && all_[at].bytes == steps.bytes) {
-            all_[at].count += steps.count;
-            return;
-        }
-        for (std::size_t i = size_++; i > at; --i)
-            all_[i] = all_[i - 1];
-        all_[at] = steps;
-    }
-
-  private:
-    std::array<Steps, std::size_t{2} * Tensor::max_dims> all_{};
-    std::size_t size_ = 0;
-};
-
-// A tensor as pieces of `width` bytes without a gap: they begin at `first` and any sum of steps.
-struct Pieces {
-    std::int64_t first;
-    std::int64_t last;
-    std::int64_t width;
-    StepList steps;
-
-    explicit Pieces(const Tensor& tensor)
-        : first(byte_range(tensor).begin), last(first), width(size_of(tensor.dtype)) {
-        StepList all;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.ndim); ++i) {
-            const std::int64_t bytes = tensor.strides[i] * size_of(tensor.dtype);
-            if (tensor.shape[i] > 1 && bytes != 0)
-                all.add({bytes < 0 ? -bytes : bytes, tensor.shape[i] - 1});
-        }
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            const std::int64_t reach = all[i].bytes * all[i].count;
-            if (all[i].bytes <= width) {
-                width += reach;
-            } else {
-                steps.add(all[i]);
-                last += reach;
-            }
-        }
-    }
-};
-
-// Whether a sum of steps lies in an interval.
-class Sums {
-  public:
-    explicit Sums(const StepList& steps) : steps_(steps) {
-        for (std::size_t i = 0; i < steps_.size(); ++i) {
-            most_[i + 1] = most_[i] + steps_[i].bytes * steps_[i].count;
-            unit_ = std::gcd(unit_, steps_[i].bytes);
-        }
-    }
-
-    bool reach(std::int64_t low, std::int64_t high) {
-        // All sums are multiples of the unit.
-        if (unit_ != 0 && low > 0 && (low + unit_ - 1) / unit_ * unit_ > high) return false;
-        return reach(steps_.size(), low, high);
-    }
-
-  private:
-    static constexpr int kTries = 1 << 12;
-
-    // With the first `left` kinds of steps, the larger ones first: of each there are few numbers
-    // that the smaller ones can make up for.
-    bool reach(std::size_t left, std::int64_t low, std::int64_t high) {
-        if (high < 0 || low > most_[left]) return false;
-        if (low <= 0 || ++tries_ > kTries) return true;
-        const Steps& steps = steps_[left - 1];
-        const std::int64_t missing = low - most_[left - 1];
-        const std::int64_t first = missing <= 0 ? 0 : (missing - 1) / steps.bytes + 1;
-        const std::int64_t last = std::min(steps.count, high / steps.bytes);
-        for (std::int64_t i = first; i <= last; ++i) {
-            if (reach(left - 1, low - i * steps.bytes, high - i * steps.bytes)) return true;
-        }
-        return false;
-    }
-
-    const StepList& steps_;
-    std::array<std::int64_t, std::size_t{2} * Tensor::max_dims + 1> most_{};
-    std::int64_t unit_ = 0;
-    int tries_ = 0;
-};
-
-bool meet_in_pieces(const Tensor& a, const Tensor& b) noexcept {
-    const Pieces one(a);
-    const Pieces other(b);
-    // Other's pieces lie behind one's by so much at least, and by any sum of steps more.
-    const std::int64_t least = other.first - one.last;
-    StepList steps = one.steps;
-    for (std::size_t i = 0; i < other.steps.size(); ++i)
-        steps.add(other.steps[i]);
-    return Sums(steps).reach(1 - other.width - least, one.width - 1 - least);
-}
-
-}  // namespace
-
-ByteRange byte_range(const Tensor& tensor) noexcept {
-    if (tensor.data == nullptr || is_empty(tensor)) return {0, 0};
-    const auto begin = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.data));
-    std::int64_t before = 0;
-    std::int64_t behind = 1;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.ndim); ++i) {
-        const std::int64_t reach = tensor.strides[i] * (tensor.shape[i] - 1);
-        (reach < 0 ? before : behind) += reach;
-    }
-    const std::int64_t size = size_of(tensor.dtype);
-    return {begin + before * size, begin + behind * size};
-}
-
-bool overlap(const Tensor& a, const Tensor& b) noexcept {
-    return byte_range(a).meets(byte_range(b)) && meet_in_pieces(a, b);
-}
-
-void refuse_overlap(const Named& written, const Named& other) {
+[[noreturn]] void refuse_overlap(const Named& written, const Named& other, Sharing found) {
     if (written.tensor.data == other.tensor.data) {
         refuse("{} begins where {} does, at {}, and may not overlap it: give it memory of its own",
                written.name, other.name, fmt::ptr(written.tensor.data));
     }
-    const ByteRange own = byte_range(written.tensor);
-    const ByteRange others = byte_range(other.tensor);
-    refuse(
-        "{} overlaps {}: the first lies from {:#x} to {:#x}, the other from {:#x} to {:#x}; give "
-        "it memory of its own",
-        written.name, other.name, own.begin, own.end, others.begin, others.end);
-}
-
-void CallMemory::add(const Named& named, bool written) {
-    const Part part{named.name, &named.tensor, byte_range(named.tensor), written};
-    for (std::size_t i = 0; i < count_; ++i) {
-        const Part& before = parts_[i];
-        if (!(written || before.written) || !part.bytes.meets(before.bytes)) continue;
-        if (!meet_in_pieces(named.tensor, *before.tensor)) continue;
-        const Named other{before.name, *before.tensor, ""};
-        refuse_overlap(written ? named : other, written ? other : named);
+    if (found == Sharing::untold) {
+        refuse(
+            "{} is written, and lies too entangled with {} to tell whether they overlap: give it "
+            "memory of its own",
+            written.name, other.name);
     }
-    if (part.bytes.begin != part.bytes.end) parts_.at(count_++) = part;
+    const Span own = span_of(written.tensor);
+    const Span others = span_of(other.tensor);
+    refuse(
+        "{} overlaps {}: the first lies from {:#x} to {:#x}, the other from {:#x} "
+        "to {:#x}; give it memory of its own",
+        written.name, other.name, own.first, own.first + own.bytes, others.first,
+        others.first + others.bytes);
 }
 
-void CallMemory::writes(const Workspace& workspace) {
+}  // namespace
+
+void CallMemory::compare(const Part& written, const Part& other) noexcept {
+    if (!meet(written.span, other.span) || !apart()) return;
+    found_ = shared(*written.tensor, *other.tensor);
+    if (apart()) return;
+    found_written_ = written;
+    found_other_ = other;
+}
+
+void CallMemory::reads(const char* name, const Tensor& tensor) noexcept {
+    const Part part{name, &tensor, span_of(tensor)};
+    for (std::size_t i = 0; i < written_count_; ++i)
+        compare(written_[i], part);
+    read_.at(read_count_++) = part;
+}
+
+void CallMemory::writes(const char* name, const Tensor& tensor) noexcept {
+    const Part part{name, &tensor, span_of(tensor)};
+    for (std::size_t i = 0; i < read_count_; ++i)
+        compare(part, read_[i]);
+    for (std::size_t i = 0; i < written_count_; ++i)
+        compare(part, written_[i]);
+    written_.at(written_count_++) = part;
+}
+
+void CallMemory::updates(const char* in_name, const Tensor& in, const char* name,
+                         const Tensor& out) noexcept {
+    if (in.data != out.data) reads(in_name, in);
+    writes(name, out);
+}
+
+void CallMemory::writes(const Workspace& workspace) noexcept {
     if (workspace.data == nullptr || workspace.bytes == 0) return;
+    constexpr std::size_t most = std::size_t{1} << 57;
     workspace_.data = workspace.data;
     workspace_.dtype = DType::boolean;
     workspace_.ndim = 1;
-    workspace_.shape[0] =
-        static_cast<std::int64_t>(std::min(workspace.bytes, std::size_t{1} << 57));
+    workspace_.shape[0] = static_cast<std::int64_t>(std::min(workspace.bytes, most));
     workspace_.strides[0] = 1;
-    add({"the workspace", workspace_, "bytes"}, true);
+    writes("the workspace", workspace_);
+}
+
+void CallMemory::check() const {
+    if (apart()) return;
+    refuse_overlap({found_written_.name, *found_written_.tensor, ""},
+                   {found_other_.name, *found_other_.tensor, ""}, found_);
+}
+
+void add(CallMemory& memory, const AttentionArgs& args) noexcept {
+    const bool appends = args.new_k.has_value();
+    memory.writes("out", args.out);
+    if (args.lse) memory.writes("lse", *args.lse);
+    memory.reads("q", args.q);
+    if (appends) {
+        memory.writes("k", args.k);
+        memory.writes("v", args.v);
+    } else {
+        memory.reads("k", args.k);
+        memory.reads("v", args.v);
+    }
+    for (const OptionalTensorField& field : kOptionalTensorFields) {
+        const std::optional<Tensor>& tensor = args.*field.member;
+        if (tensor && field.member != &AttentionArgs::lse) memory.reads(field.name, *tensor);
+    }
+    memory.writes(args.workspace);
+}
+
+void add(CallMemory& memory, const RotaryArgs& args) noexcept {
+    memory.updates("q", args.q, "q_out", args.q_out);
+    if (args.k) memory.updates("k", *args.k, "k_out", *args.k_out);
+    memory.reads("cos", args.cos);
+    memory.reads("sin", args.sin);
+    if (args.positions) memory.reads("positions", *args.positions);
+}
+
+void add(CallMemory& memory, const AppendKvArgs& args) noexcept {
+    using Field = std::pair<const char*, std::optional<Tensor> AppendKvArgs::*>;
+    static constexpr std::array kRead = {
+        Field{"new_indptr", &AppendKvArgs::new_indptr},
+        Field{"kv_lens", &AppendKvArgs::kv_lens},
+        Field{"kv_indptr", &AppendKvArgs::kv_indptr},
+        Field{"req_to_token", &AppendKvArgs::req_to_token},
+        Field{"req_pool_indices", &AppendKvArgs::req_pool_indices},
+        Field{"block_table", &AppendKvArgs::block_table},
+        Field{"kv_page_indptr", &AppendKvArgs::kv_page_indptr},
+        Field{"kv_page_indices", &AppendKvArgs::kv_page_indices},
+        Field{"last_page_len", &AppendKvArgs::last_page_len},
+        Field{"cos", &AppendKvArgs::cos},
+        Field{"sin", &AppendKvArgs::sin},
+        Field{"positions", &AppendKvArgs::positions},
+    };
+    memory.writes("k", args.k);
+    memory.writes("v", args.v);
+    memory.reads("new_k", args.new_k);
+    memory.reads("new_v", args.new_v);
+    if (args.q && args.q_out) memory.updates("q", *args.q, "q_out", *args.q_out);
+    for (const auto& [name, member] : kRead) {
+        if (args.*member) memory.reads(name, *(args.*member));
+    }
+}
+
+void check_apart(const Named& written, const Named& other) {
+    const Sharing found = shared(written.tensor, other.tensor);
+    if (found != Sharing::none) refuse_overlap(written, other, found);
+}
+
+void check_in_place(const Named& written, const Named& input) {
+    const Tensor& out = written.tensor;
+    const Tensor& in = input.tensor;
+    if (out.data != in.data || out.data == nullptr || is_empty(out)) return;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(out.ndim); ++i) {
+        if (out.shape[i] <= 1 || out.strides[i] == in.strides[i]) continue;
+        refuse(
+            "{} begins where {} does, and the strides of their dimension {} are {} and {}: make "
+            "them equal, to work in place, or give {} memory of its own",
+            written.name, input.name, i, out.strides[i], in.strides[i], written.name);
+    }
 }
 
 }  // namespace jitney::checks

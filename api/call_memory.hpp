@@ -4,56 +4,74 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
+#include "api/overlap.hpp"
 #include "api/tensor_checks.hpp"
+#include "jitney/append_kv.hpp"
+#include "jitney/attention.hpp"
+#include "jitney/rotary.hpp"
 #include "jitney/workspace.hpp"
 
 namespace jitney::checks {
 
-// From the first byte of a tensor's to behind the last; strides may be negative. Zeros where it has
-// no data or nothing in it.
-struct ByteRange {
-    std::int64_t begin;
-    std::int64_t end;
-
-    bool meets(const ByteRange& other) const noexcept {
-        return begin < other.end && other.begin < end;
-    }
-};
-ByteRange byte_range(const Tensor& tensor) noexcept;
-
-// Whether a byte belongs to both. Tensors that lie in the gaps of each other's rows, such as
-// columns of one matrix, do not overlap. The answer is exact, but for rows at several distances
-// that would take too long to compare: those overlap.
-bool overlap(const Tensor& a, const Tensor& b) noexcept;
-
-[[noreturn]] void refuse_overlap(const Named& written, const Named& other);
-
-// Takes the tensors of a call one after the other, and refuses the first that shares memory with
-// another one where one of them is written. The tensors live as long as this does.
+// Takes the tensors of a call one after the other, and notes the first pair that shares memory
+// where one of them is written. The tensors live as long as this does, and their strides were
+// checked.
 class CallMemory {
   public:
-    static constexpr std::size_t kMost = 40;
-
-    void reads(const Named& named) { add(named, false); }
-    void writes(const Named& named) { add(named, true); }
+    void reads(const char* name, const Tensor& tensor) noexcept;
+    void writes(const char* name, const Tensor& tensor) noexcept;
+    // In place, where both begin at one address, or apart.
+    void updates(const char* in_name, const Tensor& in, const char* name,
+                 const Tensor& out) noexcept;
     // After the tensors.
-    void writes(const Workspace& workspace);
+    void writes(const Workspace& workspace) noexcept;
+
+    bool apart() const noexcept { return found_ == Sharing::none; }
+    // Throws the sentence where they are not.
+    void check() const;
 
   private:
     struct Part {
         const char* name;
         const Tensor* tensor;
-        ByteRange bytes;
-        bool written;
+        Span span;
     };
 
-    void add(const Named& named, bool written);
+    void compare(const Part& written, const Part& other) noexcept;
 
-    std::array<Part, kMost> parts_;
-    std::size_t count_ = 0;
+    std::array<Part, 8> written_;
+    std::array<Part, 24> read_;
+    std::size_t written_count_ = 0;
+    std::size_t read_count_ = 0;
     Tensor workspace_;
+    Sharing found_ = Sharing::none;
+    Part found_written_{};
+    Part found_other_{};
 };
+
+// All that such a call has.
+void add(CallMemory& memory, const AttentionArgs& args) noexcept;
+void add(CallMemory& memory, const RotaryArgs& args) noexcept;
+void add(CallMemory& memory, const AppendKvArgs& args) noexcept;
+
+template <class Args>
+bool lies_apart(const Args& args) noexcept {
+    CallMemory memory;
+    add(memory, args);
+    return memory.apart();
+}
+
+template <class Args>
+void check_memory(const Args& args) {
+    CallMemory memory;
+    add(memory, args);
+    memory.check();
+}
+
+// Of two tensors.
+void check_apart(const Named& written, const Named& other);
+// A result that begins where an input of its shape does is that very view.
+void check_in_place(const Named& written, const Named& input);
 
 }  // namespace jitney::checks

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "api/append_form.hpp"
+#include "api/call_memory.hpp"
 #include "api/check.hpp"
 #include "api/check_attention_requests.hpp"
 #include "api/check_rotary_tensors.hpp"
@@ -53,12 +54,8 @@ std::int64_t check_rows(const AppendKvArgs& args, const AttentionArgs& cached, K
     if (head_dim == 0) {
         refuse("head_dim, the last size of new_k, is 0; it must be at least 1");
     }
-    for (const Named* written : {&k, &v}) {
-        check_no_overlap(*written, written->tensor.ndim - 1, head_dim);
-        check_apart(*written, new_k);
-        check_apart(*written, new_v);
-    }
-    check_apart(v, k);
+    for (const Named* written : {&k, &v})
+        check_no_overlap(*written);
     if (packed) {
         check_index(new_k, {"new_indptr", *args.new_indptr, "[batch + 1]"}, 1, batch + 1, data);
     }
@@ -105,10 +102,6 @@ void check_rotary(const AppendKvArgs& args, policy::AppendKvProblem& problem, Da
         }
         const Named q_out{"q_out", rotary.q_out, rows.dims};
         check_rotated(rows, rows, q_out, data);
-        for (const auto& [tensor, name] :
-             {std::pair{&args.new_k, "new_k"}, std::pair{&args.new_v, "new_v"},
-              std::pair{&args.k, "k"}, std::pair{&args.v, "v"}})
-            check_apart(q_out, {name, *tensor, ""});
         problem.q_heads = static_cast<int>(q_heads);
         problem.q_in_place =
             args.q->data == args.q_out->data && args.q->strides == args.q_out->strides;
@@ -143,6 +136,10 @@ policy::AppendKvProblem check(const AppendKvArgs& args, Data data) {
     problem.aligned = is_aligned(args.new_k) && is_aligned(args.new_v) && is_aligned(args.k) &&
                       is_aligned(args.v);
     check_rotary(args, problem, data);
+    if (data == Data::present) {
+        if (args.q) check_in_place({"q_out", *args.q_out, ""}, {"q", *args.q, ""});
+        check_memory(args);
+    }
     const std::int64_t elements =
         (2 * std::int64_t{problem.kv_heads} + problem.q_heads) * problem.head_dim;
     if (elements > kMaxInt) {

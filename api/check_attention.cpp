@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "api/call_memory.hpp"
 #include "api/check.hpp"
 #include "api/check_attention_requests.hpp"
 #include "api/check_logits.hpp"
@@ -86,7 +87,7 @@ void check_lse(const Named& named, const policy::AttentionProblem& problem) {
         check_shape(named, {problem.batch, problem.q_heads, problem.q_len});
     }
     check_reach(named);
-    check_no_overlap(named, named.tensor.ndim, 1);
+    check_no_overlap(named);
 }
 
 void check_positive(const char* name, float value) {
@@ -155,7 +156,7 @@ void check_new_rows(const AttentionArgs& args, const Named& q, policy::Attention
         problem.aligned = problem.aligned && is_aligned(named.tensor);
     }
     for (const Named& named : {Named{"k", args.k, ""}, Named{"v", args.v, ""}})
-        check_no_overlap(named, named.tensor.ndim - 1, problem.head_dim);
+        check_no_overlap(named);
     // Blocks count the pieces of the new rows in 31 bits.
     if (length * 2 * problem.head_dim > kMaxRows) {
         refuse("new_k has {} keys of {} elements a request, too many for one launch", length,
@@ -217,9 +218,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     problem.aligned =
         is_aligned(args.q) && is_aligned(args.k) && is_aligned(args.v) && is_aligned(args.out);
     check_limits(problem);
-    check_no_overlap(out, q_ndim - 1, problem.head_dim);
-    for (const Named* input : {&q, &k, &v})
-        check_apart(out, *input);
+    check_no_overlap(out);
 
     if (args.mask) {
         const Named mask{"mask", *args.mask,
@@ -236,12 +235,11 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
         check_same_device(q, lse);
         check_lse(lse, problem);
         if (data == Data::present) check_pointer(lse);
-        for (const Named* other : {&q, &k, &v, &out})
-            check_apart(lse, *other);
     }
     check_given(args.workspace);
     check_options(args, problem, data);
     check_new_rows(args, q, problem, data);
+    if (data == Data::present) check_memory(args);
     return problem;
 }
 

@@ -64,16 +64,17 @@ void check_out(const Fp8GemmArgs& args, const Named& a, const Named& out, Data d
     }
 }
 
-void check_memory(const Fp8GemmArgs& args, const Named& a, const Named& b, const Named& out) {
+void check_memory(const Fp8GemmArgs& args) {
     CallMemory memory;
-    memory.reads(a);
-    memory.reads(b);
-    memory.reads({"dequant_scale", args.dequant_scale, kNumber});
-    if (args.bias) memory.reads({"bias", *args.bias, kBias});
-    if (args.out_multiplier) memory.reads({"out_multiplier", *args.out_multiplier, kNumber});
-    memory.writes(out);
-    if (args.amax) memory.writes({"amax", *args.amax, kNumber});
+    memory.reads("a", args.a);
+    memory.reads("b", args.b);
+    memory.reads("dequant_scale", args.dequant_scale);
+    if (args.bias) memory.reads("bias", *args.bias);
+    if (args.out_multiplier) memory.reads("out_multiplier", *args.out_multiplier);
+    memory.writes("out", args.out);
+    if (args.amax) memory.writes("amax", *args.amax);
     memory.writes(args.workspace);
+    memory.check();
 }
 
 }  // namespace
@@ -102,11 +103,13 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
                limit);
     }
     check_shape(out, {m, n});
-    check_no_overlap(out, 1, n);
+    check_no_overlap(out);
     check_scalar(a, {"dequant_scale", args.dequant_scale, kNumber}, data);
     if (args.bias) check_bias(a, {"bias", *args.bias, kBias}, n, data);
-    if (data == Data::present) check_given(args.workspace);
-    check_memory(args, a, b, out);
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+    }
 
     policy::Fp8GemmProblem problem;
     problem.a = static_cast<int>(args.a.dtype);

@@ -29,7 +29,7 @@ Tensor matrix(const Named& first, const Named& named, Data data) {
 
 Tensor written_matrix(const Named& first, const Named& named, Data data) {
     const Tensor result = matrix(first, named, data);
-    check_no_overlap({named.name, result, named.dims}, 1, result.shape[1]);
+    check_no_overlap({named.name, result, named.dims});
     return result;
 }
 
@@ -67,30 +67,32 @@ void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& re
 
 void check_memory(const Fp8LinearArgs& args) {
     CallMemory memory;
-    memory.reads({"x", args.x, kInput});
-    memory.reads({"weight", args.weight, kWeight});
-    if (args.bias) memory.reads({"bias", *args.bias, kBias});
-    memory.writes({"y", args.y, kOutput});
-    memory.writes({"state", args.state, kState});
+    memory.reads("x", args.x);
+    memory.reads("weight", args.weight);
+    if (args.bias) memory.reads("bias", *args.bias);
+    memory.writes("y", args.y);
+    memory.writes("state", args.state);
     if (args.saved) {
-        memory.writes({"saved.x_codes", args.saved->x_codes, kInput});
-        memory.writes({"saved.weight_codes", args.saved->weight_codes, kWeight});
-        memory.writes({"saved.scales", args.saved->scales, kScales});
+        memory.writes("saved.x_codes", args.saved->x_codes);
+        memory.writes("saved.weight_codes", args.saved->weight_codes);
+        memory.writes("saved.scales", args.saved->scales);
     }
     memory.writes(args.workspace);
+    memory.check();
 }
 
 void check_memory(const Fp8LinearBackwardArgs& args) {
     CallMemory memory;
-    memory.reads({"grad_y", args.grad_y, kOutput});
-    memory.reads({"saved.x_codes", args.saved.x_codes, kInput});
-    memory.reads({"saved.weight_codes", args.saved.weight_codes, kWeight});
-    memory.reads({"saved.scales", args.saved.scales, kScales});
-    if (args.grad_x) memory.writes({"grad_x", *args.grad_x, kInput});
-    if (args.grad_weight) memory.writes({"grad_weight", *args.grad_weight, kWeight});
-    if (args.grad_bias) memory.writes({"grad_bias", *args.grad_bias, kBias});
-    memory.writes({"state", args.state, kState});
+    memory.reads("grad_y", args.grad_y);
+    memory.reads("saved.x_codes", args.saved.x_codes);
+    memory.reads("saved.weight_codes", args.saved.weight_codes);
+    memory.reads("saved.scales", args.saved.scales);
+    if (args.grad_x) memory.writes("grad_x", *args.grad_x);
+    if (args.grad_weight) memory.writes("grad_weight", *args.grad_weight);
+    if (args.grad_bias) memory.writes("grad_bias", *args.grad_bias);
+    memory.writes("state", args.state);
     memory.writes(args.workspace);
+    memory.check();
 }
 
 // Codes that the call keeps for itself, their rows at multiples of 16 bytes.
@@ -196,8 +198,10 @@ Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
         call.x_codes = own_codes(call.x.shape[0], in_features, format, args.x.device);
         call.weight_codes = own_codes(out_features, in_features, format, args.x.device);
     }
-    if (data == Data::present) check_given(args.workspace);
-    check_memory(args);
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+    }
     return call;
 }
 
@@ -246,8 +250,10 @@ Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
         check_shape(grad_bias, {out_features});
     }
     check_state_of(grad_y, args.state, args.recipe, data);
-    if (data == Data::present) check_given(args.workspace);
-    check_memory(args);
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+    }
     call.grad_codes = own_codes(call.grad_y.shape[0], out_features, backward_format(args.recipe),
                                 args.grad_y.device);
     return call;

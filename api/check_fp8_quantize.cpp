@@ -18,7 +18,7 @@ Tensor check_codes(const Named& x, const Named& codes, Data data) {
     check_fp8(codes);
     check_same_device(x, codes);
     const Tensor matrix = as_matrix(codes);
-    check_no_overlap({codes.name, matrix, codes.dims}, 1, matrix.shape[1]);
+    check_no_overlap({codes.name, matrix, codes.dims});
     if (data == Data::present) check_pointer(codes);
     return matrix;
 }
@@ -31,18 +31,19 @@ void check_one(const Named& x, const Named& number, Data data) {
 
 void check_memory(const Fp8QuantizeArgs& args) {
     CallMemory memory;
-    memory.reads({"x", args.x, kDims});
-    if (args.out) memory.writes({"out", *args.out, kDims});
+    memory.reads("x", args.x);
+    if (args.out) memory.writes("out", *args.out);
     if (args.out_transposed) {
-        memory.writes({"out_transposed", *args.out_transposed, kTransposedDims});
+        memory.writes("out_transposed", *args.out_transposed);
     }
     if (args.multiplier) {
-        const Named multiplier{"multiplier", *args.multiplier, kNumber};
-        args.dynamic ? memory.writes(multiplier) : memory.reads(multiplier);
+        args.dynamic ? memory.writes("multiplier", *args.multiplier)
+                     : memory.reads("multiplier", *args.multiplier);
     }
-    if (args.scale) memory.writes({"scale", *args.scale, kNumber});
-    if (args.amax) memory.writes({"amax", *args.amax, kNumber});
+    if (args.scale) memory.writes("scale", *args.scale);
+    if (args.amax) memory.writes("amax", *args.amax);
     memory.writes(args.workspace);
+    memory.check();
 }
 
 void check_wanted(const Fp8QuantizeArgs& args) {
@@ -98,8 +99,10 @@ Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
     if (args.multiplier) check_one(x, {"multiplier", *args.multiplier, kNumber}, data);
     if (args.scale) check_one(x, {"scale", *args.scale, kNumber}, data);
     if (args.amax) check_one(x, {"amax", *args.amax, kNumber}, data);
-    if (data == Data::present) check_given(args.workspace);
-    check_memory(args);
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+    }
 
     policy::Fp8QuantizeProblem& problem = call.problem;
     problem.format = static_cast<int>(args.x.dtype);

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "api/call_memory.hpp"
 #include "api/check.hpp"
 #include "api/refuse.hpp"
 #include "kernel_sources/attention/merge_states.h"
@@ -35,20 +36,36 @@ void check_lse_shape(const Named& lse, const Tensor& out) {
     check_reach(lse);
 }
 
-// Where the result begins on a part, it has to be that part, so that each row is read before it is
-// written.
-void check_in_place(const Named& out, const Named& part) {
-    const Tensor& a = out.tensor;
-    const Tensor& b = part.tensor;
-    if (a.data != b.data || a.data == nullptr || is_empty(a)) return;
-    for (int i = 0; i < a.ndim; ++i) {
-        const auto dim = static_cast<std::size_t>(i);
-        if (a.shape[dim] <= 1 || a.strides[dim] == b.strides[dim]) continue;
-        refuse(
-            "{} begins where {} does, and the strides of their dimension {} are {} and {}: make "
-            "them equal, to merge in place, or give {} memory of its own",
-            out.name, part.name, i, a.strides[dim], b.strides[dim], out.name);
-    }
+// Those from `first` on, up to `end`, of partial results that lie behind each other.
+Tensor some_parts(const Tensor& parts, std::int64_t first, std::int64_t end) {
+    Tensor some = parts;
+    some.shape[0] = end - first;
+    const std::int64_t offset = first * parts.strides[0] * size_of(parts.dtype);
+    if (offset != 0) some.data = static_cast<std::byte*>(parts.data) + offset;
+    return some;
+}
+
+// What is written is one of the partial results, or lies apart from all.
+void check_places(const Named& written, const Named& parts) {
+    const int ndim = written.tensor.ndim;
+    const auto check_one = [&](const Tensor& part) {
+        const Tensor one = without_parts(part, ndim);
+        const Named named{parts.name, one, parts.dims};
+        check_in_place(written, named);
+        if (one.data != written.tensor.data) check_apart(written, named);
+    };
+    const Tensor& all = parts.tensor;
+    if (is_empty(all)) return;
+    if (all.ndim == ndim || all.strides[0] == 0 || all.shape[0] == 1) return check_one(all);
+    const std::int64_t step = all.strides[0] * size_of(all.dtype);
+    const auto offset =
+        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(written.tensor.data) -
+                                  reinterpret_cast<std::uintptr_t>(all.data));
+    const std::int64_t own = offset / step;
+    if (offset % step != 0 || own < 0 || own >= all.shape[0]) return check_apart(written, parts);
+    check_one(some_parts(all, own, own + 1));
+    check_apart(written, {parts.name, some_parts(all, 0, own), parts.dims});
+    check_apart(written, {parts.name, some_parts(all, own + 1, all.shape[0]), parts.dims});
 }
 
 std::int64_t check_part(const MergeStatesArgs& args, const PartialState& part, Data data) {
@@ -84,12 +101,13 @@ std::int64_t check_part(const MergeStatesArgs& args, const PartialState& part, D
         check_pointer({"a part's out", part.out, kDims});
         check_pointer({"a part's lse", part.lse, kLseDims});
     }
-    check_in_place(out, named);
-    check_apart(out, lse);
+    if (data == Data::absent) return count;
+    check_places(out, {"a part's out", part.out, kDims});
+    check_apart(out, {"a part's lse", part.lse, kLseDims});
     if (args.lse) {
         const Named own{"lse", *args.lse, kLseDims};
-        check_in_place(own, lse);
-        check_apart(own, named);
+        check_places(own, {"a part's lse", part.lse, kLseDims});
+        check_apart(own, {"a part's out", part.out, kDims});
     }
     return count;
 }
@@ -105,14 +123,16 @@ policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data) {
     if (data == Data::present) check_pointer(out);
     const std::int64_t head_dim = args.out.shape[static_cast<std::size_t>(args.out.ndim - 1)];
     if (head_dim == 0) refuse("head_dim, the last size of out, is 0; it must be at least 1");
-    check_no_overlap(out, args.out.ndim - 1, head_dim);
+    check_no_overlap(out);
     if (args.lse) {
         const Named lse{"lse", *args.lse, kLseDims};
         check_same_device(out, lse);
         check_lse_shape(lse, args.out);
-        check_no_overlap(lse, args.lse->ndim, 1);
-        if (data == Data::present) check_pointer(lse);
-        check_apart(lse, out);
+        check_no_overlap(lse);
+        if (data == Data::present) {
+            check_pointer(lse);
+            check_apart(lse, out);
+        }
     }
     if (args.parts.empty() || args.parts.size() > kMergeSources) {
         refuse("there are {} parts; give 1 to {}, or several partial results in one tensor",

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "api/call_memory.hpp"
 #include "api/check.hpp"
 #include "api/check_rotary_tensors.hpp"
 #include "api/refuse.hpp"
@@ -33,16 +34,7 @@ void check_rotated(const Named& q, const Named& x, const Named& out, Data data) 
     }
     const auto& shape = x.tensor.shape;
     check_shape(out, {shape[0], shape[1], shape[2], shape[3]});
-    check_no_overlap(out, 3, shape[3]);
-    if (x.tensor.data != out.tensor.data || x.tensor.data == nullptr || is_empty(x.tensor)) return;
-    for (std::size_t i = 0; i < 3; ++i) {
-        if (shape[i] > 1 && x.tensor.strides[i] != out.tensor.strides[i]) {
-            refuse(
-                "{} begins where {} does, and the strides of their dimension {} are {} and {}: "
-                "make them equal, to rotate in place, or give {} memory of its own",
-                out.name, x.name, i, out.tensor.strides[i], x.tensor.strides[i], out.name);
-        }
-    }
+    check_no_overlap(out);
 }
 
 void check_tables(const Named& q, const Named& cos, const Named& sin, Data data) {
@@ -112,9 +104,6 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
         const Named k{"k", *args.k, kDims};
         const Named k_out{"k_out", *args.k_out, kDims};
         check_rotated(q, k, k_out, data);
-        check_apart(k_out, q_out);
-        check_apart(k_out, q);
-        check_apart(q_out, k);
         check_shape(k, {shape[0], shape[1], args.k->shape[2], shape[3]});
         heads += args.k->shape[2];
     }
@@ -137,6 +126,12 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
             "{} heads of head_dim {} are {} elements a token, more than {}: split the heads "
             "into several calls",
             heads, shape[3], heads * shape[3], kMaxInt);
+    }
+
+    if (data == Data::present) {
+        check_in_place({"q_out", args.q_out, kDims}, q);
+        if (args.k) check_in_place({"k_out", *args.k_out, kDims}, {"k", *args.k, kDims});
+        check_memory(args);
     }
 
     policy::RotaryProblem problem;

@@ -24,13 +24,10 @@ struct PreparedPlan {
 
 namespace {
 
-// Of a plan's addresses only their alignment counts. Those that are not known yet are aligned, and
-// each is another one, as those of a call are.
+// Of a plan's addresses only their alignment counts. Those that are not known yet are aligned.
 void fill_addresses(AttentionArgs& args) {
-    std::uintptr_t next = 0;
-    const auto fill = [&next](Tensor& tensor) {
-        next += 256;
-        if (tensor.data == nullptr) tensor.data = reinterpret_cast<void*>(next);
+    const auto fill = [](Tensor& tensor) {
+        if (tensor.data == nullptr) tensor.data = reinterpret_cast<void*>(std::uintptr_t{256});
     };
     for (const TensorField& field : kTensorFields)
         fill(args.*field.member);

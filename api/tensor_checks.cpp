@@ -3,9 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <span>
 
+#include "api/overlap.hpp"
 #include "api/refuse.hpp"
 
 namespace jitney::checks {
@@ -115,11 +117,13 @@ void check_reach(const Named& named) {
     // Offsets are 64-bit numbers of elements, and addresses of memory have at most 57 bits.
     constexpr std::int64_t limit = std::int64_t{1} << 57;
     const Tensor& tensor = named.tensor;
+    std::int64_t total = 0;
     for (int i = 0; i < tensor.ndim; ++i) {
         const std::int64_t steps = tensor.shape[index(i)] - 1;
         std::int64_t reach = 0;
-        if (steps <= 0 || (!__builtin_mul_overflow(tensor.strides[index(i)], steps, &reach) &&
-                           reach < limit && reach > -limit)) {
+        if (steps <= 0) continue;
+        if (!__builtin_mul_overflow(tensor.strides[index(i)], steps, &reach) && reach < limit &&
+            reach > -limit && (total += std::abs(reach)) < limit) {
             continue;
         }
         if (is_empty(tensor)) return;
@@ -158,17 +162,21 @@ void check_same_device(const Named& first, const Named& other) {
         first.name, text_of(first.tensor.device), other.name, text_of(other.tensor.device));
 }
 
-void check_no_overlap(const Named& named, int outer_dims, std::int64_t width) {
+void check_no_overlap(const Named& named) {
     const Tensor& tensor = named.tensor;
-    for (int i = 0; i < outer_dims; ++i) {
-        const std::int64_t stride = tensor.strides[index(i)];
-        if (tensor.shape[index(i)] <= 1 || stride >= width || stride <= -width) continue;
-        if (is_empty(tensor)) return;
+    const SelfSharing found = shared_within(tensor);
+    if (found.kind == Sharing::none) return;
+    if (found.kind == Sharing::untold) {
         refuse(
-            "{} is written, and its rows overlap: shape {}, strides {}; the stride of dimension "
-            "{} must be at least {}",
-            named.name, shape_text(tensor), strides_text(tensor), i, width);
+            "{} is written, and its strides {} are too entangled to tell whether its rows overlap: "
+            "shape {}; give each dimension a stride that spans those within it",
+            named.name, strides_text(tensor), shape_text(tensor));
     }
+    refuse(
+        "{} is written, and its rows overlap: shape {}, strides {}; the stride {} of dimension {} "
+        "leads to elements that the others lead to as well, so make it longer",
+        named.name, shape_text(tensor), strides_text(tensor), tensor.strides[index(found.dim)],
+        found.dim);
 }
 
 void check_number(const Named& named) {
@@ -224,13 +232,6 @@ Tensor as_matrix(const Named& named) {
         matrix.shape[0] *= size;
     }
     return matrix;
-}
-
-void check_apart(const Named& written, const Named& other) {
-    if (written.tensor.data != other.tensor.data || written.tensor.data == nullptr) return;
-    if (is_empty(written.tensor) || is_empty(other.tensor)) return;
-    refuse("{} begins where {} does, at {}, and may not overlap it: give it memory of its own",
-           written.name, other.name, fmt::ptr(written.tensor.data));
 }
 
 bool is_aligned(const Tensor& tensor) noexcept {

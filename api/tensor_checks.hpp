@@ -54,19 +54,14 @@ void check_reach(const Named& named);
 // Not null where there is something in the tensor, and a multiple of the element's size.
 void check_pointer(const Named& named);
 void check_same_device(const Named& first, const Named& other);
-// No two elements are known to share memory: none of the outer strides is smaller than `width`
-// elements, which is what the dimensions within take.
-void check_no_overlap(const Named& named, int outer_dims, std::int64_t width);
+// No two elements share memory: for tensors that are written, and whose strides are checked.
+void check_no_overlap(const Named& named);
 
 // One fp32, in whatever shape.
 void check_number(const Named& named);
 // [rows, cols] of a tensor of at least one dimension, the rows being all that lies before the last.
 // Refuses one whose rows can't be walked in one stride.
 Tensor as_matrix(const Named& named);
-
-// What is written does not begin where another tensor of the call does: the cheap part of the
-// promise that they do not overlap.
-void check_apart(const Named& written, const Named& other);
 
 // Pointer and strides, the innermost aside, are multiples of 16 bytes.
 bool is_aligned(const Tensor& tensor) noexcept;

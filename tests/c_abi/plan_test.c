@@ -97,7 +97,7 @@ static void make_long_problem(problem* made, void* somewhere) {
     make_tensor(&made->tq, somewhere, bf16, SIZES(1, 1, 4, 64));
     make_tensor(&made->tk, (char*)somewhere + 4096, bf16, SIZES(1, 20000, 1, 64));
     make_tensor(&made->tv, (char*)somewhere + 8192, bf16, SIZES(1, 20000, 1, 64));
-    make_tensor(&made->tout, (char*)somewhere + 12288, bf16, SIZES(1, 1, 4, 64));
+    make_tensor(&made->tout, (char*)somewhere + 1024, bf16, SIZES(1, 1, 4, 64));
     for (size_t i = 0; i < 4; ++i)
         all[i]->view.device.device_type = kDLCUDA;
 }
