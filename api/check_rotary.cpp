@@ -55,9 +55,9 @@ void check_tables(const Named& q, const Named& cos, const Named& sin, Data data)
     if (rotary_dim == 0) refuse("cos has no columns; it must have rotary_dim / 2, at least 1");
     if (rotary_dim > head_dim) {
         refuse(
-            "cos has {} columns, for a rotary_dim of {}, more than the head_dim of q, which is "
+            "cos has {} columns, for a rotary_dim of {}, more than the head_dim of {}, which is "
             "{}: make the tables narrower",
-            cos.tensor.shape[1], rotary_dim, head_dim);
+            cos.tensor.shape[1], rotary_dim, q.name, head_dim);
     }
 }
 

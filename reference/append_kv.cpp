@@ -44,6 +44,9 @@ struct NewRows {
     std::int64_t first;  // among the packed rows; dense: 0
     std::int64_t count;
     std::int64_t key;  // where the first goes; negative where the request is shorter
+
+    // The first of them that has a place.
+    std::int64_t placed() const { return std::clamp<std::int64_t>(-key, 0, count); }
 };
 
 std::vector<NewRows> rows_of_requests(const CallQueries& rows, const CallKeys& keys,
@@ -59,6 +62,15 @@ std::vector<NewRows> rows_of_requests(const CallQueries& rows, const CallKeys& k
         first += count;
     }
     return all;
+}
+
+std::vector<AppendedRow> placed_rows(const std::vector<NewRows>& requests) {
+    std::vector<AppendedRow> rows;
+    for (const NewRows& request : requests) {
+        for (std::int64_t i = request.placed(); i < request.count; ++i)
+            rows.push_back({request.request, i, request.key + i});
+    }
+    return rows;
 }
 
 // Contiguous.
@@ -77,36 +89,35 @@ Tensor host_tensor(void* data, DType dtype, std::initializer_list<std::int64_t> 
     return tensor;
 }
 
-// The positions of a request's new rows: the call's, or their places in the request. `storage`
-// holds the latter.
-Tensor positions_of(const AppendKv& call, const NewRows& rows, std::vector<std::int64_t>& storage) {
-    if (!call.positions) {
-        storage.resize(static_cast<std::size_t>(rows.count));
-        for (std::int64_t i = 0; i < rows.count; ++i)
-            storage[static_cast<std::size_t>(i)] = rows.key + i;
-        return host_tensor(storage.data(), DType::int64, {rows.count});
+// The positions of a request's new rows from `begin` on: the call's, or their places in the
+// request.
+std::vector<std::int64_t> positions_of(const AppendKv& call, const NewRows& rows,
+                                       std::int64_t begin) {
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = begin; i < rows.count; ++i) {
+        const std::int64_t batch = call.new_indptr ? 0 : rows.request;
+        const std::int64_t token = rows.first + i;
+        positions.push_back(call.positions ? position_at(*call.positions, batch, token)
+                                           : rows.key + i);
+        if (has_row(*call.cos, positions.back())) continue;
+        refuse_position(*call.cos, positions.back(),
+                        call.positions ? position_name(*call.positions, batch, token) + " is"
+                                       : "new row " + std::to_string(i) + " of request " +
+                                             std::to_string(rows.request) + " stands at position");
     }
-    Tensor part = *call.positions;
-    const bool per_request = part.ndim == 2;
-    const std::int64_t row = part.strides[per_request ? 1 : 0];
-    const std::int64_t request = per_request && part.shape[0] != 1 ? rows.request : 0;
-    const std::int64_t offset = request * (per_request ? part.strides[0] : 0) + rows.first * row;
-    part.data = static_cast<std::byte*>(part.data) + offset * size_of(part.dtype);
-    part.ndim = 1;
-    part.shape[0] = rows.count;
-    part.strides[0] = row;
-    return part;
+    return positions;
 }
 
-// Rotates `x` into `out`, the rows of one request.
-void rotate(const AppendKv& call, const NewRows& rows, const Tensor& x, const Tensor& out) {
-    std::vector<std::int64_t> storage;
+// Rotates rows of one request from `begin` on, which have these positions.
+void rotate(const AppendKv& call, const Tensor& x, const Tensor& out, std::int64_t begin,
+            std::vector<std::int64_t>& positions) {
+    const auto count = static_cast<std::int64_t>(positions.size());
     Rotary rotation;
-    rotation.q = x;
-    rotation.q_out = out;
+    rotation.q = rows_of(x, 0, begin, count);
+    rotation.q_out = rows_of(out, 0, begin, count);
     rotation.cos = *call.cos;
     rotation.sin = *call.sin;
-    rotation.positions = positions_of(call, rows, storage);
+    rotation.positions = host_tensor(positions.data(), DType::int64, {count});
     rotation.style = call.style;
     rotary(rotation);
 }
@@ -117,7 +128,7 @@ void write_keys(const CallKeys& keys, const NewRows& rows, const Tensor& new_k,
         for (std::int64_t d = 0; d < count; ++d)
             std::memmove(to.at(d), from.at(d), static_cast<std::size_t>(size_of(from.dtype)));
     };
-    for (std::int64_t i = std::max<std::int64_t>(0, -rows.key); i < rows.count; ++i) {
+    for (std::int64_t i = rows.placed(); i < rows.count; ++i) {
         for (std::int64_t head = 0; head < keys.heads(); ++head) {
             copy(Blhd{new_k}.row(0, i, head), keys.key(rows.request, rows.key + i, head),
                  keys.key_dim());
@@ -145,41 +156,45 @@ void check_rows(const AppendKv& call) {
 void append_kv(const AppendKv& call) {
     check_rows(call);
     const Attention same = as_attention(call);
-    const CallQueries rows(same);
+    const CallQueries rows(same, "new_indptr");
     const CallKeys keys(same, rows.requests());
     require(rows.heads() == keys.heads(), "new_k must have as many heads as k");
     const std::vector<NewRows> requests = rows_of_requests(rows, keys, call);
-    const std::int64_t heads = keys.heads();
-    const std::int64_t dim = keys.key_dim();
+    check_appended_rows(keys, placed_rows(requests));
 
-    // All keys are rotated before the first is written, so that a wrong position writes nothing.
-    std::vector<std::vector<std::byte>> rotated(requests.size());
-    std::vector<Tensor> new_keys;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-        // Rows that have no place have no position either.
-        const std::int64_t skipped =
-            call.positions ? 0 : std::clamp<std::int64_t>(-requests[i].key, 0, requests[i].count);
-        NewRows kept = requests[i];
-        kept.count -= skipped;
-        kept.key += skipped;
-        new_keys.push_back(
-            rows_of(call.new_k, requests[i].request, requests[i].first, requests[i].count));
-        if (!call.cos) continue;
-        rotated[i].resize(
-            static_cast<std::size_t>(requests[i].count * heads * dim * size_of(call.new_k.dtype)));
-        const Tensor all =
-            host_tensor(rotated[i].data(), call.new_k.dtype, {1, requests[i].count, heads, dim});
-        rotate(call, kept, rows_of(new_keys.back(), 0, skipped, kept.count),
-               rows_of(all, 0, skipped, kept.count));
-        new_keys.back() = all;
+    // All positions are known before the first row is written, so that a wrong one writes nothing.
+    // A row that has no place has no position either, but for its query where the call gives one.
+    struct Positions {
+        std::vector<std::int64_t> of_keys;
+        std::int64_t first_query = 0;
+        std::vector<std::int64_t> of_queries;
+    };
+    std::vector<Positions> positions(call.cos ? requests.size() : 0);
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+        positions[i].of_keys = positions_of(call, requests[i], requests[i].placed());
+        if (!call.q) continue;
+        positions[i].first_query = call.positions ? 0 : requests[i].placed();
+        positions[i].of_queries = positions_of(call, requests[i], positions[i].first_query);
     }
+
     for (std::size_t i = 0; i < requests.size(); ++i) {
         const NewRows& request = requests[i];
-        write_keys(keys, request, new_keys[i],
-                   rows_of(call.new_v, request.request, request.first, request.count));
+        const auto part = [&request](const Tensor& tensor) {
+            return rows_of(tensor, request.request, request.first, request.count);
+        };
+        Tensor new_k = part(call.new_k);
+        std::vector<std::byte> rotated;
+        if (call.cos) {
+            rotated.resize(static_cast<std::size_t>(new_k.elements() * size_of(new_k.dtype)));
+            const Tensor turned = host_tensor(rotated.data(), new_k.dtype,
+                                              {1, request.count, new_k.shape[2], new_k.shape[3]});
+            rotate(call, new_k, turned, request.placed(), positions[i].of_keys);
+            new_k = turned;
+        }
+        write_keys(keys, request, new_k, part(call.new_v));
         if (call.q) {
-            rotate(call, request, rows_of(*call.q, request.request, request.first, request.count),
-                   rows_of(*call.q_out, request.request, request.first, request.count));
+            rotate(call, part(*call.q), part(*call.q_out), positions[i].first_query,
+                   positions[i].of_queries);
         }
     }
 }

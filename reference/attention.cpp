@@ -134,7 +134,7 @@ Prepared::Prepared(const Attention& call)
     : queries(with_shapes_checked(call)),
       keys(call, queries.requests()),
       rules((check_new_rows(call, queries.requests()), rules_of(call, queries, keys))) {
-    check_appended_rows(call, keys, queries.requests());
+    check_appended_rows(keys, appended_rows(call, keys, queries.requests()));
 }
 
 }  // namespace

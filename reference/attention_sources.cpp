@@ -83,7 +83,7 @@ HeadRows HeadRows::of_slots(const Tensor& tensor) {
     return {tensor, tensor.strides[0], 0};
 }
 
-CallQueries::CallQueries(const Attention& call) : lse_(call.lse) {
+CallQueries::CallQueries(const Attention& call, const std::string& indptr) : lse_(call.lse) {
     if (!call.qo_indptr) {
         q_ = HeadRows::of_batch(call.q);
         out_ = HeadRows::of_batch(call.out);
@@ -93,7 +93,7 @@ CallQueries::CallQueries(const Attention& call) : lse_(call.lse) {
     }
     q_ = HeadRows::of_tokens(call.q);
     out_ = HeadRows::of_tokens(call.out);
-    first_ = parts(*call.qo_indptr, "qo_indptr", call.qo_indptr->shape[0] - 1, call.q.shape[0]);
+    first_ = parts(*call.qo_indptr, indptr, call.qo_indptr->shape[0] - 1, call.q.shape[0]);
     lengths_ = lengths_of(first_);
 }
 
@@ -215,15 +215,6 @@ void CallKeys::check_pages(const Attention& call, std::int64_t request) const {
     }
 }
 
-namespace {
-
-// A new row of a request, and the key that it becomes.
-struct AppendedRow {
-    std::int64_t request;
-    std::int64_t from;
-    std::int64_t to;
-};
-
 std::vector<AppendedRow> appended_rows(const Attention& call, const CallKeys& keys,
                                        std::int64_t requests) {
     std::vector<AppendedRow> rows;
@@ -237,17 +228,19 @@ std::vector<AppendedRow> appended_rows(const Attention& call, const CallKeys& ke
     return rows;
 }
 
-}  // namespace
-
-void check_appended_rows(const Attention& call, const CallKeys& keys, std::int64_t requests) {
+void check_appended_rows(const CallKeys& keys, std::span<const AppendedRow> rows) {
+    if (keys.heads() == 0) return;
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> taken;
-    for (const AppendedRow& row : appended_rows(call, keys, requests)) {
+    for (const AppendedRow& row : rows) {
         const auto place = keys.place(row.request, row.to);
         const auto [other, added] = taken.emplace(place, row.request);
-        require(added || keys.heads() == 0,
-                "requests " + text(other->second) + " and " + text(row.request) +
-                    " both append to place " + text(place.second) + " of page " +
-                    text(place.first) + " of k; a new key needs a place of its own");
+        if (added) continue;
+        const std::string who =
+            other->second == row.request
+                ? "request " + text(row.request) + " appends two keys"
+                : "requests " + text(other->second) + " and " + text(row.request) + " both append";
+        require(false, who + " to place " + text(place.second) + " of page " + text(place.first) +
+                           " of k; a new key needs a place of its own");
     }
 }
 

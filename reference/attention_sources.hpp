@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,8 @@ class Indices {
 
 class CallQueries {
   public:
-    // Of a checked call.
-    explicit CallQueries(const Attention& call);
+    // Of a checked call; `indptr` is what its caller calls qo_indptr.
+    explicit CallQueries(const Attention& call, const std::string& indptr = "qo_indptr");
 
     std::int64_t requests() const { return static_cast<std::int64_t>(lengths_.size()); }
     std::int64_t length(std::int64_t request) const { return lengths_[at(request)]; }
@@ -115,8 +116,19 @@ class CallKeys {
     std::vector<std::int64_t> capacity_;  // keys that the tables have room for
 };
 
+// A new row of a request, and the key that it becomes.
+struct AppendedRow {
+    std::int64_t request;
+    std::int64_t from;
+    std::int64_t to;
+};
+
 // That no two new keys are written to one place.
-void check_appended_rows(const Attention& call, const CallKeys& keys, std::int64_t requests);
+void check_appended_rows(const CallKeys& keys, std::span<const AppendedRow> rows);
+
+// The rows of new_k that have a place: where a request is shorter, the first of its have none.
+std::vector<AppendedRow> appended_rows(const Attention& call, const CallKeys& keys,
+                                       std::int64_t requests);
 
 // Writes the new rows to where the last keys of each request stand.
 void append(const Attention& call, const CallKeys& keys, std::int64_t requests);

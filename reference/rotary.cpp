@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "jitney/error.hpp"
 #include "reference/check.hpp"
 #include "reference/parallel.hpp"
 #include "reference/rows.hpp"
@@ -38,47 +39,37 @@ void check_turned(const Rotary& call, const Tensor& x, const Tensor& out, const 
                 ", which is " + std::to_string(x.shape[3]));
 }
 
-std::int64_t load_position(const Tensor& positions, std::int64_t offset) {
-    const std::byte* address =
-        static_cast<const std::byte*>(positions.data) + offset * size_of(positions.dtype);
-    return positions.dtype == DType::int32 ? load_bits<std::int32_t>(address)
-                                           : load_bits<std::int64_t>(address);
+bool is_one_row(const Tensor& positions) {
+    return positions.ndim == 1 || positions.shape[0] == 1;
 }
 
 // The row of cos and sin for every token, [batch * length], all of them in range.
 std::vector<std::int64_t> table_rows(const Rotary& call) {
     const std::int64_t batch = call.q.shape[0];
     const std::int64_t length = call.q.shape[1];
-    std::int64_t batch_stride = 0;
-    std::int64_t token_stride = 1;
     if (call.positions) {
         const Tensor& positions = *call.positions;
         require_host(positions, "positions");
         require(positions.dtype == DType::int32 || positions.dtype == DType::int64,
                 "positions must be int32 or int64");
-        const bool one_row = positions.ndim == 1;
-        require((one_row && positions.shape[0] == length) ||
+        require((positions.ndim == 1 && positions.shape[0] == length) ||
                     (positions.ndim == 2 && positions.shape[1] == length &&
                      (positions.shape[0] == batch || positions.shape[0] == 1)),
                 "positions has the shape " + text_of_shape(positions) + "; it must be [" +
                     std::to_string(length) + "] or [" + std::to_string(batch) + " or 1, " +
                     std::to_string(length) + "]");
-        batch_stride = one_row || positions.shape[0] == 1 ? 0 : positions.strides[0];
-        token_stride = positions.strides[one_row ? 0 : 1];
     }
 
     std::vector<std::int64_t> rows(static_cast<std::size_t>(batch * length));
     for (std::int64_t b = 0; b < batch; ++b) {
         for (std::int64_t l = 0; l < length; ++l) {
-            const std::int64_t row =
-                call.positions ? load_position(*call.positions, b * batch_stride + l * token_stride)
-                               : l;
-            require(row >= 0 && row < call.cos.shape[0],
-                    "the position of token " + std::to_string(l) + " of batch " +
-                        std::to_string(b) + " is " + std::to_string(row) +
-                        ", but cos and sin have rows for positions 0 to " +
-                        std::to_string(call.cos.shape[0] - 1) + " only");
+            const std::int64_t row = call.positions ? position_at(*call.positions, b, l) : l;
             rows[static_cast<std::size_t>(b * length + l)] = row;
+            if (has_row(call.cos, row)) continue;
+            refuse_position(call.cos, row,
+                            call.positions
+                                ? position_name(*call.positions, b, l) + " is"
+                                : "without positions, token " + std::to_string(l) + " stands at");
         }
     }
     return rows;
@@ -124,6 +115,32 @@ void turn_token(const Tensor& x, const Tensor& out, std::int64_t batch, std::int
 }
 
 }  // namespace
+
+std::int64_t position_at(const Tensor& positions, std::int64_t batch, std::int64_t token) {
+    const std::int64_t offset =
+        (is_one_row(positions) ? 0 : batch * positions.strides[0]) +
+        token * positions.strides[static_cast<std::size_t>(positions.ndim - 1)];
+    const std::byte* address =
+        static_cast<const std::byte*>(positions.data) + offset * size_of(positions.dtype);
+    return positions.dtype == DType::int32 ? load_bits<std::int32_t>(address)
+                                           : load_bits<std::int64_t>(address);
+}
+
+std::string position_name(const Tensor& positions, std::int64_t batch, std::int64_t token) {
+    const std::string row = is_one_row(positions) ? "0" : std::to_string(batch);
+    return "positions[" + (positions.ndim == 1 ? "" : row + ", ") + std::to_string(token) + "]";
+}
+
+bool has_row(const Tensor& cos, std::int64_t position) {
+    return position >= 0 && position < cos.shape[0];
+}
+
+void refuse_position(const Tensor& cos, std::int64_t position, const std::string& what) {
+    throw Error(ErrorCode::invalid_argument,
+                what + " " + std::to_string(position) + ", and cos and sin have " +
+                    std::to_string(cos.shape[0]) +
+                    " rows, numbered from 0: make the tables longer, or correct the position");
+}
 
 void rotary(const Rotary& call) {
     check_tables(call);

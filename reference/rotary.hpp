@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "jitney/tensor.hpp"
 
@@ -34,5 +35,14 @@ struct Rotary {
 // Throws Error(invalid_argument) where shapes disagree, or where a position has no row in cos and
 // sin: then nothing has been written.
 void rotary(const Rotary& call);
+
+// An element of a positions tensor, of either form, and its name: "positions[0, 3]".
+std::int64_t position_at(const Tensor& positions, std::int64_t batch, std::int64_t token);
+std::string position_name(const Tensor& positions, std::int64_t batch, std::int64_t token);
+// Whether cos and sin have a row for it, and the error where not: `what` begins the sentence,
+// "positions[0, 3] is".
+bool has_row(const Tensor& cos, std::int64_t position);
+[[noreturn]] void refuse_position(const Tensor& cos, std::int64_t position,
+                                  const std::string& what);
 
 }  // namespace jitney::reference

@@ -119,7 +119,10 @@ struct AppendKv {
             const Token& token = tokens()[i / items];
             int item = i % items;
             if (token.request.batch < 0) continue;
-            if (item < kv_items && key_of(token) < 0) continue;
+            // A row without a place in the cache has no position of its own either.
+            if (key_of(token) < 0 && (item < kv_items || params.rotary.positions == nullptr)) {
+                continue;
+            }
             if (item < k_items) {
                 append<true>(token, item / params.k_items, item % params.k_items);
             } else if (item < kv_items) {

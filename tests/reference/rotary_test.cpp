@@ -264,8 +264,15 @@ TEST_CASE("a position without a row is refused before anything is written") {
     // Without positions, the length is what has to fit.
     Tables few(2, 1);
     CHECK_THROWS_WITH_AS(reference::rotary(call_of(x, out, few, RotaryStyle::interleaved)),
-                         "the position of token 2 of batch 0 is 2, but cos and sin have rows for "
-                         "positions 0 to 1 only",
+                         "without positions, token 2 stands at 2, and cos and sin have 2 rows, "
+                         "numbered from 0: make the tables longer, or correct the position",
+                         Error);
+    positions.fill([](std::int64_t i) { return i == 1 ? -7.0 : 0.0; });
+    reference::Rotary named = call_of(x, out, tables, RotaryStyle::interleaved);
+    named.positions = positions.view();
+    CHECK_THROWS_WITH_AS(reference::rotary(named),
+                         "positions[1] is -7, and cos and sin have 4 rows, numbered from 0: make "
+                         "the tables longer, or correct the position",
                          Error);
 }
 

@@ -106,13 +106,11 @@ AppendShape random_append_shape(Random& random, bool packed, const std::vector<K
         shape.positions = static_cast<int>(32 * random.integer(0, 2));
         shape.shared_positions = random.chance(0.5);
     }
-    // A request has at least its new keys, but for some that are too short for them: their queries
-    // would have places before the first.
-    const bool some_shorter = shape.positions != 0 || shape.q_heads == 0;
+    // A request has at least its new keys, but for some that are too short for them.
     std::int64_t longest = 0;
     for (std::size_t i = 0; i < shape.cache.q_lens.size(); ++i) {
         std::int64_t& kv_len = shape.cache.kv_lens[i];
-        if (!some_shorter || random.chance(0.9)) kv_len = std::max(kv_len, shape.cache.q_lens[i]);
+        if (random.chance(0.9)) kv_len = std::max(kv_len, shape.cache.q_lens[i]);
         longest = std::max(longest, kv_len);
     }
     if (shape.cache.keys == KeyForm::dense) {

@@ -22,7 +22,8 @@ struct AppendKvArgs {
     std::optional<Tensor> new_indptr;
 
     // The cache, in any of the forms that jitney::AttentionArgs describes, by the same fields. No
-    // two requests share a place that is written.
+    // two new rows have one place: the host refuses that; on a GPU, where the tables are read by
+    // the kernel alone, either row stays there.
     Tensor k;
     Tensor v;
     std::optional<Tensor> kv_lens;
@@ -50,10 +51,10 @@ struct AppendKvArgs {
 };
 
 // Writes each new key and value to its place. A row of new_k that belongs to no request is not
-// looked at, and where a request is shorter than its new rows, the first of them are left out.
-// Index tensors are read by the kernel, so that a captured launch follows them. Asynchronous on
-// `stream` for GPU tensors, on the reference backend for host tensors. Throws Error before anything
-// is launched.
+// looked at. Where a request is shorter than its new rows, the first of them are left out, and
+// their queries as well where there are no positions. Index tensors are read by the kernel, so that
+// a captured launch follows them. Asynchronous on `stream` for GPU tensors, on the reference
+// backend for host tensors. Throws Error before anything is launched.
 JITNEY_API void append_kv(const AppendKvArgs& args, Stream stream = nullptr);
 
 // Which kernel a call would run: explain.hpp says how such questions are asked.

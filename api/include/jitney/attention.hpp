@@ -90,8 +90,10 @@ struct AttentionArgs {
     std::optional<Tensor> sinks;
 
     // [batch, new_len, kv_heads, head_dim]: the last new_len keys and values of each request, which
-    // its length counts already. They are attended to, and written to their place in k and v, which
-    // no two requests share, in the same launch. For up to 64 queries a request, not ragged.
+    // its length counts already. They are attended to, and written to their place in k and v, in
+    // the same launch. No two of them have one place: the host refuses that; on a GPU nothing tells
+    // it, and which of them is attended to is not defined. For up to 64 queries a request, not
+    // ragged.
     std::optional<Tensor> new_k;
     std::optional<Tensor> new_v;
 
