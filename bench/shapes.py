@@ -185,7 +185,7 @@ def gemm():
         yield Product(side, side, side)
     for m in (1, 16, 32, 64, 128, 256, 384, 512, 1024):
         yield Product(m, 4096, 4096)
-    for m in (16, 128, 1024, 4096):
+    for m in (16, 32, 64, 128, 1024, 4096):
         yield Product(m, 14336, 4096)
     yield Product(4096, 4096, 14336)
     yield Product(128, 4096, 14336)

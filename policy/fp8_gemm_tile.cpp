@@ -21,10 +21,12 @@ struct Shape {
     double full;
 };
 constexpr std::array kAligned = {
-    Shape{16, 32, 16, 1, 0.30, 0.30}, Shape{16, 64, 5, 2, 0.40, 0.40},
-    Shape{32, 32, 6, 1, 0.45, 0.45},  Shape{64, 32, 8, 1, 0.56, 0.56},
-    Shape{64, 64, 6, 2, 0.66, 0.70},  Shape{128, 32, 5, 1, 0.66, 0.66},
-    Shape{128, 64, 4, 1, 0.71, 0.71}, Shape{128, 128, 3, 2, 0.74, 0.83}};
+    Shape{16, 32, 16, 1, 0.28, 0.28},  Shape{16, 64, 5, 2, 0.17, 0.40},
+    Shape{16, 128, 10, 1, 0.36, 0.36}, Shape{32, 32, 6, 1, 0.46, 0.46},
+    Shape{32, 128, 8, 1, 0.55, 0.55},  Shape{64, 32, 8, 1, 0.57, 0.57},
+    Shape{64, 64, 6, 2, 0.66, 0.70},   Shape{64, 128, 6, 1, 0.74, 0.74},
+    Shape{128, 32, 5, 1, 0.66, 0.66},  Shape{128, 64, 4, 1, 0.73, 0.73},
+    Shape{128, 128, 3, 2, 0.78, 0.85}};
 // Through registers: a small tile leaves some for that.
 constexpr std::array kUnaligned = {Shape{64, 64, 3, 2, 0.2, 0.2}};
 
@@ -71,10 +73,17 @@ constexpr double kStart = 3.3;        // a launch, the first bytes from memory, 
 constexpr double kEarly = 0.6;        // of which so much is hidden where blocks begin early
 constexpr double kMacs = 2.14e6;      // products a microsecond on one SM
 constexpr double kBytes = 4.5e6;      // a microsecond, from memory
-constexpr double kNearBytes = 7.5e6;  // and from the L2
-constexpr double kMerge = 2.0;        // splits find memory, leave their parts and meet
-constexpr double kPartBytes = 4.0e6;  // of which so many a microsecond go and come
-constexpr double kOverlap = 0.03;     // what does not overlap of all that should
+constexpr double kNearBytes = 8.0e6;  // and from the L2, to all SMs
+constexpr double kMerge = 1.0;        // splits leave their parts and meet
+constexpr double kPartBytes = 2.5e6;  // of which so many a microsecond go and come
+constexpr double kOverlap = 0.05;     // what does not overlap of all that should
+
+// How many bytes those of an operand count for, where a tile's rows are pieces of the operand's:
+// less than a line of memory at a time comes at the price of more.
+double weight_of_pieces(bool transposed, int bytes) {
+    if (!transposed || bytes >= 128) return 1.0;
+    return bytes >= 64 ? 1.6 : 2.2;
+}
 
 double number(std::int64_t value) {
     return static_cast<double>(value);
@@ -93,7 +102,10 @@ double time_of(const Shape& shape, std::int64_t splits, const Fp8GemmProblem& p,
     const double products =
         rounds * area * number(steps) / (kMacs * (alone ? shape.alone : shape.full));
     const double memory = (number(p.m) + number(p.n)) * number(p.k) / kBytes;
-    const double near = number(blocks) * number(steps) * (shape.m + shape.n) / kNearBytes;
+    const double row = shape.m * weight_of_pieces(p.trans_a, shape.m) +
+                       shape.n * weight_of_pieces(!p.trans_b, shape.n);
+    const double near =
+        number(std::max<std::int64_t>(blocks, facts.sm_count)) * number(steps) * row / kNearBytes;
     double time =
         kStart + std::max({products, memory, near}) + kOverlap * (products + memory + near);
     if (fp8_gemm_begins_early(fp8_gemm_spec(p, tile_of(shape, p, facts), facts), facts)) {

@@ -50,6 +50,7 @@ constexpr Fp8GemmWarps fp8_gemm_warps(int tile_m, int tile_n, bool unpack) {
     if (tile_m * tile_n >= 128 * 128) return {2, unpack ? 2 : 4, 1};
     if (tile_n == 32 && tile_m == 32) return {1, 2, 8};
     if (tile_n == 32 && tile_m > 32) return {tile_m / 32, 1, 4};
+    if (tile_m == 64 && tile_n == 128) return {1, 4, 2};
     const int m = tile_m < 64 ? 1 : 2;
     const int n = tile_m >= 64 ? 2 : (tile_n < 64 ? tile_n / 16 : 4);
     return {m, n, 8 / (m * n)};

@@ -133,18 +133,32 @@ TEST_CASE("few rows take narrow tiles, many rows wide ones") {
     CHECK(tile(16, 14336, 4096) == std::pair(16, 64));
     CHECK(tile(32, 4096, 4096) == std::pair(32, 32));
     CHECK(tile(64, 4096, 4096) == std::pair(64, 32));
-    CHECK(tile(64, 14336, 4096) == std::pair(64, 64));
+    CHECK(tile(32, 14336, 4096) == std::pair(32, 128));
+    CHECK(tile(64, 14336, 4096) == std::pair(64, 128));
     CHECK(tile(128, 4096, 4096) == std::pair(128, 32));
     CHECK(tile(128, 14336, 4096) == std::pair(128, 128));
-    CHECK(tile(256, 4096, 4096) == std::pair(128, 64));
+    CHECK(tile(256, 4096, 4096) == std::pair(64, 128));
     CHECK(tile(384, 4096, 4096) == std::pair(64, 64));
     CHECK(tile(512, 4096, 4096) == std::pair(128, 128));
-    CHECK(tile(128, 4096, 14336) == std::pair(128, 32));
+    CHECK(tile(128, 4096, 14336) == std::pair(64, 128));
     CHECK(tile(4096, 4096, 4096) == std::pair(128, 128));
     CHECK(tile(8192, 8192, 8192) == std::pair(128, 128));
     CHECK(text_of(choose_fp8_gemm(linear(4096, 4096, 4096), kHopper).spec) ==
           "fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=128x128,stages=3,trans_a=0,trans_b=1,unpack=1>"
           "@sm_90a");
+}
+
+TEST_CASE("a transposed b of few columns is read in whole lines of memory") {
+    Fp8GemmProblem p = linear(16, 4096, 4096);
+    p.trans_b = false;
+    for (const bool trans_a : {false, true}) {
+        p.trans_a = trans_a;
+        const Fp8GemmChoice choice = choose_fp8_gemm(p, kHopper);
+        CHECK(value_of(choice.spec, "tile_n") == 128);
+        CHECK(choice.splits > 1);
+    }
+    p.trans_b = true;
+    CHECK(value_of(choose_fp8_gemm(p, kHopper).spec, "tile_n") == 32);
 }
 
 TEST_CASE("a long k is divided where tiles are few, and not where they are many") {
@@ -158,7 +172,7 @@ TEST_CASE("only blocks that fill an SM begin before their predecessors end") {
     CHECK(choose_fp8_gemm(linear(16, 4096, 4096), kHopper).geometry.programmatic);
     CHECK(choose_fp8_gemm(linear(256, 4096, 4096), kHopper).geometry.programmatic);
     CHECK(choose_fp8_gemm(linear(64, 4096, 4096), kHopper).geometry.programmatic);
-    CHECK_FALSE(choose_fp8_gemm(linear(64, 14336, 4096), kHopper).geometry.programmatic);
+    CHECK_FALSE(choose_fp8_gemm(linear(384, 4096, 4096), kHopper).geometry.programmatic);
     CHECK_FALSE(choose_fp8_gemm(linear(512, 4096, 4096), kHopper).geometry.programmatic);
     CHECK_FALSE(choose_fp8_gemm(linear(16, 4096, 4096), kAda).geometry.programmatic);
 }
