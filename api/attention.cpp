@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/check.hpp"
+#include "api/check_enum.hpp"
 #include "api/decision.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
@@ -25,7 +26,6 @@ void run_reference(const AttentionArgs& args) {
 }
 
 void run_named(const AttentionArgs& args, KernelId kernel, Stream stream) {
-    note_nothing_ran();
     const Decision decision = {Backend::jit, kernel, true};
     if (const PreparedAttention* recent = Recent::find(args, decision)) {
         return launch(*recent, args, stream);
@@ -39,6 +39,14 @@ void run_named(const AttentionArgs& args, KernelId kernel, Stream stream) {
     }
     if (checks::has_no_rows(problem)) return;
     launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
+}
+
+void run_variant(const AttentionArgs& args, ops::Variant variant, KernelId scalar, KernelId mma,
+                 Stream stream) {
+    note_nothing_ran();
+    checks::check_enum<ops::Variant>(
+        "variant", variant, {{ops::Variant::scalar, "scalar"}, {ops::Variant::mma, "mma"}});
+    run_named(args, variant == ops::Variant::mma ? mma : scalar, stream);
 }
 
 }  // namespace
@@ -69,15 +77,11 @@ std::size_t workspace_bytes(const AttentionArgs& args) {
 namespace ops {
 
 void attn_prefill(const AttentionArgs& args, Variant variant, Stream stream) {
-    run_named(args,
-              variant == Variant::mma ? KernelId::attn_prefill_mma : KernelId::attn_prefill_scalar,
-              stream);
+    run_variant(args, variant, KernelId::attn_prefill_scalar, KernelId::attn_prefill_mma, stream);
 }
 
 void attn_decode(const AttentionArgs& args, Variant variant, Stream stream) {
-    run_named(args,
-              variant == Variant::mma ? KernelId::attn_decode_mma : KernelId::attn_decode_scalar,
-              stream);
+    run_variant(args, variant, KernelId::attn_decode_scalar, KernelId::attn_decode_mma, stream);
 }
 
 }  // namespace ops

@@ -32,6 +32,9 @@ struct Scopes {
 
 thread_local Scopes scopes;
 
+// Far more than there are.
+constexpr std::size_t kMostSpecs = std::size_t{1} << 24;
+
 // An operation: where its arguments can't be read, nothing ran.
 template <class Body>
 jitney_status operation(Body&& body) noexcept {
@@ -41,17 +44,11 @@ jitney_status operation(Body&& body) noexcept {
     });
 }
 
-ops::Variant variant_of(int variant) {
-    if (variant == JITNEY_SCALAR) return ops::Variant::scalar;
-    if (variant == JITNEY_MMA) return ops::Variant::mma;
-    checks::refuse("the variant is {}; it is JITNEY_SCALAR (0) or JITNEY_MMA (1)", variant);
-}
-
-Backend backend_of(int backend) {
-    if (backend == JITNEY_JIT) return Backend::jit;
-    if (backend == JITNEY_REFERENCE) return Backend::reference;
-    checks::refuse("the backend is {}; it is JITNEY_JIT (0) or JITNEY_REFERENCE (1)", backend);
-}
+// Values that are none of the enumerators are refused by what they are given to.
+static_assert(JITNEY_SCALAR == static_cast<int>(ops::Variant::scalar) &&
+              JITNEY_MMA == static_cast<int>(ops::Variant::mma));
+static_assert(JITNEY_JIT == static_cast<int>(Backend::jit) &&
+              JITNEY_REFERENCE == static_cast<int>(Backend::reference));
 
 jitney_prewarm_status status_of(PrewarmStatus status) {
     switch (status) {
@@ -65,13 +62,17 @@ jitney_prewarm_status status_of(PrewarmStatus status) {
     return JITNEY_PREWARM_FAILED;
 }
 
-std::vector<std::string> texts(const char* const* given, std::size_t count, const char* name) {
+std::vector<std::string> texts(const char* const* given, std::size_t count, std::size_t most,
+                               const char* name) {
+    if (count > most) {
+        checks::refuse("count is {}; it is how many texts {} points to, at most {}", count, name,
+                       most);
+    }
     if (given == nullptr && count > 0) {
         checks::refuse("{} is null and count {}: point it to that many texts", name, count);
     }
     const std::string each = fmt::format("a text of {}", name);
     std::vector<std::string> all;
-    all.reserve(count);
     for (std::size_t i = 0; i < count; ++i)
         all.push_back(text(given[i], each.c_str()));
     return all;
@@ -137,7 +138,8 @@ jitney_status jitney_logits_function_of(const char* given, const char* const* pa
             checks::refuse("function is null: point it to where the function shall go");
         }
         *function = nullptr;
-        const std::vector<std::string> declared = texts(parameters, count, "parameters");
+        const std::vector<std::string> declared =
+            texts(parameters, count, kLogitsValues, "parameters");
         const std::vector<std::string_view> views(declared.begin(), declared.end());
         const LogitsFunction made(text(given, "text"), views);
         *function = reinterpret_cast<const jitney_logits_function*>(LogitsAccess::record(made));
@@ -150,12 +152,14 @@ jitney_status jitney_attention(const jitney_attention_args* args, jitney_stream 
 
 jitney_status jitney_attn_prefill(const jitney_attention_args* args, int variant,
                                   jitney_stream stream) {
-    return operation([&] { ops::attn_prefill(arguments(args), variant_of(variant), stream); });
+    return operation(
+        [&] { ops::attn_prefill(arguments(args), static_cast<ops::Variant>(variant), stream); });
 }
 
 jitney_status jitney_attn_decode(const jitney_attention_args* args, int variant,
                                  jitney_stream stream) {
-    return operation([&] { ops::attn_decode(arguments(args), variant_of(variant), stream); });
+    return operation(
+        [&] { ops::attn_decode(arguments(args), static_cast<ops::Variant>(variant), stream); });
 }
 
 jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream stream) {
@@ -182,7 +186,7 @@ jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream st
 }
 
 jitney_status jitney_push_backend(int backend) {
-    return guarded([&] { scopes.pushed.emplace_back(backend_of(backend)); });
+    return guarded([&] { scopes.pushed.emplace_back(static_cast<Backend>(backend)); });
 }
 
 jitney_status jitney_push_kernel(const char* kernel) {
@@ -200,11 +204,8 @@ jitney_status jitney_pop(void) {
 
 jitney_status jitney_prewarm(const char* const* specs, size_t count, int jobs,
                              jitney_prewarm_callback callback, void* user) {
-    return guarded([&] {
-        if (jobs < 0)
-            checks::refuse("jobs is {}; it is 0 (as many as there are cores) or more", jobs);
-        prewarm_texts(texts(specs, count, "specs"), jobs, callback, user);
-    });
+    return guarded(
+        [&] { prewarm_texts(texts(specs, count, kMostSpecs, "specs"), jobs, callback, user); });
 }
 
 }  // extern "C"

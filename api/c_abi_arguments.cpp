@@ -101,20 +101,30 @@ void add_options(AttentionArgs& args, const jitney_attention_args& known) {
     args.workspace = {known.workspace, known.workspace_bytes};
 }
 
+// Values that are none of the enumerators are the operation's to refuse, in all of these.
 RotaryStyle style_of(std::int32_t style) {
-    if (style != JITNEY_INTERLEAVED && style != JITNEY_HALF_SPLIT) {
-        refuse("style is {}; it is JITNEY_INTERLEAVED (0) or JITNEY_HALF_SPLIT (1)", style);
-    }
-    return style == JITNEY_HALF_SPLIT ? RotaryStyle::half_split : RotaryStyle::interleaved;
+    return static_cast<RotaryStyle>(style);
+}
+static_assert(JITNEY_INTERLEAVED == static_cast<int>(RotaryStyle::interleaved) &&
+              JITNEY_HALF_SPLIT == static_cast<int>(RotaryStyle::half_split));
+
+bool is_zero(const jitney_logits_value& value) {
+    static constexpr jitney_logits_value zero = {};
+    return std::memcmp(&value, &zero, sizeof value) == 0;
 }
 
-// The declarations say which member of each value counts.
+// The declarations say which member of each value counts; one that nothing is declared for is
+// given where it is not 0, and the operation's to refuse.
 void set_logits(AttentionArgs& args, const jitney_attention_args& known) {
     const auto* record = reinterpret_cast<const detail::LogitsRecord*>(known.logits);
-    if (record == nullptr) return;
-    args.logits = LogitsAccess::of(record);
-    for (std::size_t i = 0; i < record->parameters.size(); ++i) {
+    if (record != nullptr) args.logits = LogitsAccess::of(record);
+    const std::size_t declared = record == nullptr ? 0 : record->parameters.size();
+    for (std::size_t i = 0; i < kLogitsValues; ++i) {
         const jitney_logits_value& value = known.logits_values[i];
+        if (i >= declared) {
+            if (!is_zero(value)) args.logits_values[i] = value.pointer;
+            continue;
+        }
         switch (record->parameters[i].kind) {
             case LogitsValue::Kind::fp32:
                 args.logits_values[i] = value.fp32;
@@ -236,7 +246,6 @@ Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given) {
     return args;
 }
 
-// Values that are none of the enumerators are the operation's to refuse.
 Fp8Recipe recipe_of(const jitney_fp8_recipe& given) {
     Fp8Recipe recipe;
     recipe.formats = static_cast<Fp8Formats>(given.formats);

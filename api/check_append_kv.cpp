@@ -71,6 +71,7 @@ void check_together(const std::optional<Tensor>& a, const std::optional<Tensor>&
 }
 
 void check_rotary(const AppendKvArgs& args, policy::AppendKvProblem& problem, Data data) {
+    check_style(args.style);
     check_together(args.cos, args.sin, "cos", "sin");
     check_together(args.q, args.q_out, "q", "q_out");
     if (!args.cos) {
@@ -80,7 +81,6 @@ void check_rotary(const AppendKvArgs& args, policy::AppendKvProblem& problem, Da
         }
         return;
     }
-    check_style(args.style);
     problem.rotary = args.style == RotaryStyle::half_split ? policy::AppendRotary::half_split
                                                            : policy::AppendRotary::interleaved;
     // As [batch, length, heads, head_dim]; ragged rows are those of a batch of one.

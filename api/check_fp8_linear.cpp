@@ -1,6 +1,7 @@
 #include "api/check_fp8_linear.hpp"
 
 #include "api/call_memory.hpp"
+#include "api/check_enum.hpp"
 #include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
 #include "kernel_sources/fp8/state.h"
@@ -112,21 +113,13 @@ DType backward_format(const Fp8Recipe& recipe) noexcept {
 }
 
 void check(const Fp8Recipe& recipe) {
-    const auto known = [](auto value, auto last) {
-        return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
-    };
-    if (!known(recipe.formats, Fp8Formats::hybrid)) {
-        refuse("recipe.formats is {}; it must be e4m3, e5m2 or hybrid: 0 to 2",
-               static_cast<int>(recipe.formats));
-    }
-    if (!known(recipe.scaling, Fp8Scaling::dynamic)) {
-        refuse("recipe.scaling is {}; it must be delayed, 0, or dynamic, 1",
-               static_cast<int>(recipe.scaling));
-    }
-    if (!known(recipe.amax, Fp8Amax::latest)) {
-        refuse("recipe.amax is {}; it must be window, 0, or latest, 1",
-               static_cast<int>(recipe.amax));
-    }
+    check_enum<Fp8Formats>(
+        "recipe.formats", recipe.formats,
+        {{Fp8Formats::e4m3, "e4m3"}, {Fp8Formats::e5m2, "e5m2"}, {Fp8Formats::hybrid, "hybrid"}});
+    check_enum<Fp8Scaling>("recipe.scaling", recipe.scaling,
+                           {{Fp8Scaling::delayed, "delayed"}, {Fp8Scaling::dynamic, "dynamic"}});
+    check_enum<Fp8Amax>("recipe.amax", recipe.amax,
+                        {{Fp8Amax::window, "window"}, {Fp8Amax::latest, "latest"}});
     if (recipe.scaling == Fp8Scaling::dynamic) return;
     if (recipe.history < 1 || recipe.history > kMaxHistory) {
         refuse("recipe.history is {}; it must be from 1 to {}", recipe.history, kMaxHistory);

@@ -31,6 +31,12 @@ std::uint64_t check_logits(const LogitsFunction& function, const LogitsValues& v
         const LogitsValue::Kind kind = values[i].kind();
         if (i >= wanted) {
             if (kind == LogitsValue::Kind::none) continue;
+            if (record == nullptr) {
+                refuse(
+                    "logits_values[{}] is given, and there is no logits function that it is for: "
+                    "give logits, or leave it out",
+                    i);
+            }
             refuse(
                 "logits_values[{}] is given, and the logits function has {} parameters: leave "
                 "it out, or declare one for it",

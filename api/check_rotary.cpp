@@ -2,6 +2,7 @@
 
 #include "api/call_memory.hpp"
 #include "api/check.hpp"
+#include "api/check_enum.hpp"
 #include "api/check_rotary_tensors.hpp"
 #include "api/refuse.hpp"
 
@@ -62,8 +63,9 @@ void check_tables(const Named& q, const Named& cos, const Named& sin, Data data)
 }
 
 void check_style(RotaryStyle style) {
-    if (style == RotaryStyle::interleaved || style == RotaryStyle::half_split) return;
-    refuse("style is {}; it must be interleaved, 0, or half_split, 1", static_cast<int>(style));
+    check_enum<RotaryStyle>(
+        "style", style,
+        {{RotaryStyle::interleaved, "interleaved"}, {RotaryStyle::half_split, "half_split"}});
 }
 
 void check_positions(const Named& q, const Named& positions, Data data) {

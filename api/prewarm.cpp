@@ -8,6 +8,7 @@
 
 #include "api/kernel_launch.hpp"
 #include "api/logits_access.hpp"
+#include "api/refuse.hpp"
 #include "runtime/prewarm.hpp"
 
 namespace jitney {
@@ -91,6 +92,9 @@ class Prewarm {
 
 std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
                                   const PrewarmOptions& options) {
+    if (options.jobs < 0) {
+        checks::refuse("jobs is {}; it is 0 (as many as there are cores) or more", options.jobs);
+    }
     std::vector<policy::Spec> parsed;
     parsed.reserve(specs.size());
     for (const std::string& text : specs) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "api/check_enum.hpp"
 #include "api/scope_access.hpp"
 #include "jitney/error.hpp"
 
@@ -33,6 +34,8 @@ const Scope* ScopeAccess::innermost() noexcept {
 }
 
 Scope::Scope(Backend backend) : outer_(innermost_scope), backend_(backend) {
+    checks::check_enum<Backend>("backend", backend,
+                                {{Backend::jit, "jit"}, {Backend::reference, "reference"}});
     innermost_scope = this;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "api/check_enum.hpp"
 #include "api/overlap.hpp"
 #include "api/refuse.hpp"
 
@@ -152,6 +153,8 @@ void check_pointer(const Named& named) {
 }
 
 void check_same_device(const Named& first, const Named& other) {
+    check_enum<DeviceType>("the type of a device", first.tensor.device.type,
+                           {{DeviceType::cpu, "cpu"}, {DeviceType::cuda, "cuda"}});
     if (first.tensor.device == other.tensor.device) return;
     // The CPU has one index, whatever the tensors say.
     if (first.tensor.device.type == DeviceType::cpu && other.tensor.device.type == DeviceType::cpu)

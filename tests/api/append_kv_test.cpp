@@ -180,6 +180,13 @@ TEST_CASE("calls of append_kv that can't be meant") {
         {"no style there is",
          [](AppendKvArgs& a) { a.style = static_cast<RotaryStyle>(7); },
          {"style", "7"}},
+        {"no style, without tables",
+         [](AppendKvArgs& a) {
+             a.style = static_cast<RotaryStyle>(2);
+             for (auto* each : {&a.cos, &a.sin, &a.positions, &a.q, &a.q_out})
+                 each->reset();
+         },
+         {"style is 2", "interleaved (0) or half_split (1)"}},
         {"onto itself",
          [](AppendKvArgs& a) { a.new_k.data = a.k.data; },
          {"k", "new_k", "overlap"}},

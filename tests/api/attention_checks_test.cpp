@@ -233,6 +233,30 @@ TEST_CASE("ops run on a GPU alone") {
     }
 }
 
+// An enumeration of C++ can have any number in it.
+TEST_CASE("variants, backends and devices that there are not") {
+    GoodCall good({DeviceType::cpu, 0});
+    for (const int number : {-1, 2, 9}) {
+        const auto variant = static_cast<ops::Variant>(number);
+        const Bad unknown{"no variant",
+                          [](auto&) {},
+                          {"variant is " + std::to_string(number), "scalar (0) or mma (1)"}};
+        check_refused(unknown, good.args(),
+                      [&](const AttentionArgs& a) { ops::attn_decode(a, variant); });
+        check_refused(unknown, good.args(),
+                      [&](const AttentionArgs& a) { ops::attn_prefill(a, variant); });
+    }
+    check_refused(Bad{"no backend", [](auto&) {}, {"backend is 2", "jit (0) or reference (1)"}},
+                  good.args(), [](const AttentionArgs&) { Scope(static_cast<Backend>(2)); });
+    const auto set_device = [](AttentionArgs& a) {
+        for (Tensor* tensor : {&a.q, &a.k, &a.v, &a.out, &*a.mask, &*a.lse})
+            tensor->device.type = static_cast<DeviceType>(7);
+    };
+    check_refused(Bad{"no device", set_device, {"the type of a device is 7", "cpu (0)"}},
+                  good.args(), [](const AttentionArgs& a) { attention(a); });
+    CHECK(last_run().empty());
+}
+
 TEST_CASE("without a driver a call on a GPU says so") {
     GoodCall good({DeviceType::cuda, 0});
     const TemporaryDirectory cache;

@@ -151,7 +151,7 @@ TEST_CASE("values have to be those of the parameters") {
          {"logits_values[2]", "2 parameters"}},
         {"values and no function",
          [](AttentionArgs& a) { a.logits = {}; },
-         {"logits_values[0]", "0 parameters"}},
+         {"logits_values[0]", "no logits function"}},
     };
     for (const Bad& each : bad)
         check_refused(each, good, explained);

@@ -74,6 +74,9 @@ TEST_CASE("a text that is no specialization stops all before anything is compile
         check_sentence(error.what());
     }
     CHECK(prewarm({}).empty());
+    PrewarmOptions options;
+    options.jobs = -3;
+    CHECK_THROWS_WITH_AS(prewarm({}, options), doctest::Contains("jobs is -3"), Error);
     // Hopper's kernels are looked up as sm_90a.
     const std::vector<std::string> unused = {
         "rotary_emb<format=bf16,style=interleaved,pairs=4>@sm_90"};

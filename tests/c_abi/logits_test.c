@@ -1,5 +1,6 @@
 /* Logits functions from C: made once, explained, refused for host tensors and where they are wrong.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "tests/c_abi/check.h"
@@ -43,6 +44,23 @@ static void refusals(void) {
                   JITNEY_INVALID_ARGUMENT, "a text of parameters is null");
     CHECK_REFUSED(jitney_logits_function_of("score", NULL, 0, NULL), JITNEY_INVALID_ARGUMENT,
                   "function is null");
+    CHECK_REFUSED(jitney_logits_function_of("score", parameters, 5, &function),
+                  JITNEY_INVALID_ARGUMENT, "count is 5");
+    CHECK_REFUSED(jitney_logits_function_of("score", parameters, SIZE_MAX, &function),
+                  JITNEY_INVALID_ARGUMENT, "count is 18446744073709551615");
+    CHECK(function == NULL);
+
+    /* Values that nothing is declared for. */
+    static const char* const one[] = {"float cap"};
+    problem p;
+    make_problem(&p);
+    p.args.logits_values[2].pointer = p.q;
+    CHECK_REFUSED(jitney_attention(&p.args, NULL), JITNEY_INVALID_ARGUMENT,
+                  "logits_values[2] is given, and there is no logits function");
+    CHECK_PASSED(jitney_logits_function_of("cap * score", one, 1, &function));
+    p.args.logits = function;
+    CHECK_REFUSED(jitney_attention(&p.args, NULL), JITNEY_INVALID_ARGUMENT,
+                  "logits_values[2] is given, and the logits function has 1 parameters");
 }
 
 void logits_tests(void) {

@@ -1,4 +1,5 @@
 /* Compiling ahead, and compiles that fail, with the compiler that compiles nothing. */
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,8 @@ void prewarm_tests(const char* directory) {
     CHECK_PASSED(jitney_prewarm(kSpecs, 2, 0, NULL, NULL));
     CHECK_PASSED(jitney_prewarm(NULL, 0, 0, NULL, NULL));
     CHECK_REFUSED(jitney_prewarm(kSpecs, 2, -1, NULL, NULL), JITNEY_INVALID_ARGUMENT, "jobs is -1");
+    CHECK_REFUSED(jitney_prewarm(kSpecs, SIZE_MAX, 0, NULL, NULL), JITNEY_INVALID_ARGUMENT,
+                  "count is 18446744073709551615");
     const char* const wrong[] = {kSpecs[0], "attn_prefill_mma<head_dim=65>@sm_90a"};
     CHECK_REFUSED(jitney_prewarm(wrong, 2, 0, NULL, NULL), JITNEY_INVALID_ARGUMENT, "head_dim=65");
 }

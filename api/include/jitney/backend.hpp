@@ -21,8 +21,8 @@ enum class Backend { jit, reference };
 // Scopes nest, the innermost counts, and they end in the reverse order on the thread they began on.
 class JITNEY_API Scope {
   public:
+    // Throw Error where there is no such backend, or kernel.
     explicit Scope(Backend backend);
-    // Throws Error where there is no such kernel.
     explicit Scope(std::string_view kernel);
     ~Scope();
     Scope(const Scope&) = delete;

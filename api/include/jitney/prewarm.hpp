@@ -29,9 +29,9 @@ struct PrewarmOptions {
 };
 
 // Compiles each specialization into the cache unless it is there. Entries come back in the order of
-// the texts; one that fails does not stop the others. Throws Error only for a text that is no
-// specialization of a GPU's (sm_90a, not sm_90), or that names a logits function of which this
-// process has made no LogitsFunction (logits.hpp), before anything is compiled.
+// the texts; one that fails does not stop the others. Throws Error only for jobs below 0, and for a
+// text that is no specialization of a GPU's (sm_90a, not sm_90), or that names a logits function of
+// which this process has made no LogitsFunction (logits.hpp), before anything is compiled.
 JITNEY_API std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
                                              const PrewarmOptions& options = {});
 
