@@ -25,14 +25,22 @@ std::size_t bytes_through(Field Args::*last) {
     return static_cast<std::size_t>(end - begin);
 }
 
+template <class Args, class Field>
+bool ends_within(std::size_t size, Field Args::*field) {
+    const std::size_t end = bytes_through(field);
+    return size > end - sizeof(Field) && size < end;
+}
+
 // The caller's struct, in the form that this library knows. An older, shorter one lacks the last
 // fields, which are then left out; a newer, longer one may not use what is unknown here. `last` is
-// the last field of the first version.
-template <class Args, class Field>
-Args known_fields(const Args* given, const char* type, Field Args::*last) {
+// the last field of the first version. No version ends within a field: sizes are multiples of the
+// alignment, where fields of its size part, and `wide` are those behind `last` that are larger.
+template <class Args, class Field, class... Wide>
+Args known_fields(const Args* given, const char* type, Field Args::*last, Wide Args::*... wide) {
     if (given == nullptr) refuse("args is null: point it to a {}", type);
     const std::size_t size = given->size;
-    if (size < bytes_through(last) || size > kImplausible) {
+    if (size < bytes_through(last) || size > kImplausible || size % alignof(Args) != 0 ||
+        (ends_within(size, wide) || ...)) {
         refuse("args->size is {}: set it to sizeof({}), which is {} in this version", size, type,
                sizeof(Args));
     }
@@ -144,7 +152,8 @@ void set_logits(AttentionArgs& args, const jitney_attention_args& known) {
 }  // namespace
 
 AttentionArgs arguments(const jitney_attention_args* given) {
-    const auto known = known_fields(given, "jitney_attention_args", &jitney_attention_args::causal);
+    const auto known = known_fields(given, "jitney_attention_args", &jitney_attention_args::causal,
+                                    &jitney_attention_args::logits_values);
     AttentionArgs args;
     args.q = required(known.q, "q");
     add_cache(args, known);

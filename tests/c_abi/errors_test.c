@@ -68,6 +68,43 @@ static void sizes_of_the_struct(void) {
     CHECK_REFUSED(jitney_attention(&later.known, NULL), JITNEY_UNSUPPORTED, "newer libjitney");
 }
 
+/* Whether all arguments but the size are to blame; they are 0. */
+static int size_is_refused(jitney_status status) {
+    CHECK(status == JITNEY_INVALID_ARGUMENT);
+    return strstr(jitney_last_error(), "args->size") != NULL;
+}
+
+/* A struct of every size: none that ends within a field is taken for one of some version. `first`
+   bytes are those of the first, and behind `last` no field begins, as far as this one knows. */
+#define CHECK_SIZES(type, call, first, last)                                                  \
+    do {                                                                                      \
+        union {                                                                               \
+            type args;                                                                        \
+            char bytes[sizeof(type) + 64];                                                    \
+        } given;                                                                              \
+        memset(&given, 0, sizeof given);                                                      \
+        for (size_t size = 0; size < sizeof given; ++size) {                                  \
+            const int may_end =                                                               \
+                size >= (first) && size % 8 == 0 && (size <= (last) || size >= sizeof(type)); \
+            given.args.size = size;                                                           \
+            CHECK(size_is_refused(call(&given.args, NULL)) == !may_end);                      \
+        }                                                                                     \
+    } while (0)
+
+static void sizes_of_all_structs(void) {
+    const size_t first = offsetof(jitney_attention_args, causal) + sizeof(int32_t);
+    const size_t values = offsetof(jitney_attention_args, logits_values);
+    CHECK_SIZES(jitney_attention_args, jitney_attention, first, values);
+    CHECK_SIZES(jitney_rotary_args, jitney_rotary_emb, sizeof(jitney_rotary_args), 0);
+    CHECK_SIZES(jitney_append_kv_args, jitney_append_kv, sizeof(jitney_append_kv_args), 0);
+    CHECK_SIZES(jitney_merge_states_args, jitney_merge_states, sizeof(jitney_merge_states_args), 0);
+    CHECK_SIZES(jitney_fp8_quantize_args, jitney_fp8_quantize, sizeof(jitney_fp8_quantize_args), 0);
+    CHECK_SIZES(jitney_fp8_gemm_args, jitney_fp8_gemm, sizeof(jitney_fp8_gemm_args), 0);
+    CHECK_SIZES(jitney_fp8_linear_args, jitney_fp8_linear, sizeof(jitney_fp8_linear_args), 0);
+    CHECK_SIZES(jitney_fp8_linear_backward_args, jitney_fp8_linear_backward,
+                sizeof(jitney_fp8_linear_backward_args), 0);
+}
+
 static void enumerators(void) {
     problem p;
     make_problem(&p);
@@ -118,6 +155,7 @@ void error_tests(void) {
     CHECK_TEXT(jitney_version(), PROJECT_VERSION);
     null_everywhere();
     sizes_of_the_struct();
+    sizes_of_all_structs();
     enumerators();
     values();
     one_sentence_a_thread();
