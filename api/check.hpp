@@ -24,6 +24,8 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::pres
 policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
 policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data = Data::present);
 policy::AppendKvProblem check(const AppendKvArgs& args, Data data = Data::present);
+// What m, n and k may be: the kernel counts in 32 bits, and looks a tile past the last.
+inline constexpr std::int64_t kMostOfFp8Gemm = 0x7fff0000;
 policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data = Data::present);
 
 // What fp8_quantize is called with, as matrices.

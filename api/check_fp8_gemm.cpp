@@ -96,11 +96,9 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
         refuse("a has k {} and b {}: a is {}, with trans_a {}, and b is {}, with trans_b {}", k,
                args.b.shape[args.trans_b ? 1 : 0], a.dims, args.trans_a, b.dims, args.trans_b);
     }
-    // The kernel counts in 32 bits, and looks a tile past the last.
-    constexpr std::int64_t limit = 0x7fff0000;
-    if (std::max({m, n, k}) > limit) {
+    if (std::max({m, n, k}) > kMostOfFp8Gemm) {
         refuse("m, n and k are {}, {} and {}, and must be at most {}: split the call", m, n, k,
-               limit);
+               kMostOfFp8Gemm);
     }
     check_shape(out, {m, n});
     check_no_overlap(out);

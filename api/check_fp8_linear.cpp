@@ -1,6 +1,9 @@
 #include "api/check_fp8_linear.hpp"
 
+#include <algorithm>
+
 #include "api/call_memory.hpp"
+#include "api/check.hpp"
 #include "api/check_enum.hpp"
 #include "api/own_workspace.hpp"
 #include "api/refuse.hpp"
@@ -10,7 +13,11 @@ namespace jitney::checks {
 namespace {
 
 constexpr int kMaxHistory = 4096;
-constexpr int kMaxMargin = 64;
+// With these the code of the largest value is still a number, the least: 448 / 2^18 is above half
+// of E4M3's, 2^-9, and 57344 / 2^32 above half of E5M2's, 2^-16. A margin more, and all codes are
+// 0.
+constexpr int kE4m3MaxMargin = 18;
+constexpr int kE5m2MaxMargin = 32;
 constexpr std::int64_t kAlignment = 16;
 
 constexpr const char* kInput = "[..., in_features]";
@@ -24,6 +31,11 @@ constexpr const char* kScales = "[2]";
 Tensor matrix(const Named& first, const Named& named, Data data) {
     check_same_device(first, named);
     const Tensor result = as_matrix(named);
+    if (std::max(result.shape[0], result.shape[1]) > kMostOfFp8Gemm) {
+        refuse("{} has the shape {}, which is {} rows of {}, and there may be {} of both: split it",
+               named.name, shape_text(named.tensor), result.shape[0], result.shape[1],
+               kMostOfFp8Gemm);
+    }
     if (data == Data::present) check_pointer(named);
     return result;
 }
@@ -124,9 +136,12 @@ void check(const Fp8Recipe& recipe) {
     if (recipe.history < 1 || recipe.history > kMaxHistory) {
         refuse("recipe.history is {}; it must be from 1 to {}", recipe.history, kMaxHistory);
     }
-    if (recipe.margin < 0 || recipe.margin > kMaxMargin) {
-        refuse("recipe.margin is {}; it must be from 0 to {}: each halves the multiplier",
-               recipe.margin, kMaxMargin);
+    const int most = recipe.formats == Fp8Formats::e5m2 ? kE5m2MaxMargin : kE4m3MaxMargin;
+    if (recipe.margin < 0 || recipe.margin > most) {
+        refuse(
+            "recipe.margin is {}; with these formats it must be from 0 to {}: each halves the "
+            "multiplier, and with more the codes of all values would be 0",
+            recipe.margin, most);
     }
 }
 

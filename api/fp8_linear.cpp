@@ -109,8 +109,9 @@ void add_products(Fp8LinearPass& pass, const Fp8LinearBackwardArgs& args,
 Fp8LinearPass backward_pass(const Fp8LinearBackwardArgs& args,
                             const checks::Fp8LinearBackwardCall& call) {
     Fp8LinearPass pass;
-    // Without rows nothing is known of grad_y, and its gradients are zeros.
-    if (call.grad_y.shape[0] != 0) {
+    // Without elements nothing is known of grad_y, the forward call left no scales, and gradients
+    // are zeros.
+    if (call.grad_y.shape[0] != 0 && call.grad_y.shape[1] != 0) {
         const bool codes = args.grad_x || args.grad_weight;
         pass.casts[0] = cast_of(call.grad_y, codes ? &call.grad_codes : nullptr, args.state, kGradY,
                                 args.recipe);

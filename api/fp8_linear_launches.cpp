@@ -1,5 +1,6 @@
 #include "api/fp8_launches.hpp"
 #include "api/kernel_launch.hpp"
+#include "api/last_run.hpp"
 #include "api/tensor_checks.hpp"
 #include "kernel_sources/fp8/column_sums_params.h"
 
@@ -56,6 +57,7 @@ void ColumnSumsLaunch::run(const Tensor& x, const Tensor& out, const Scratch& sc
     params.parts = static_cast<float*>(scratch.data);
     params.arrived = static_cast<unsigned*>(scratch.counters);
     launch_kernel(*kernel_, choice_.geometry, &params, stream);
+    note_ran(choice_.spec);
 }
 
 }  // namespace jitney

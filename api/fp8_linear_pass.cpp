@@ -1,10 +1,12 @@
 #include "api/fp8_linear_pass.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "api/decision.hpp"
 #include "api/fp8_launches.hpp"
 #include "api/kernel_launch.hpp"
+#include "api/last_run.hpp"
 #include "reference/fp8_linear.hpp"
 
 namespace jitney {
@@ -53,17 +55,27 @@ Casts check(const Fp8LinearPass& pass) {
     return casts;
 }
 
+bool is_empty(const Fp8LinearPass& pass) {
+    const auto& sums = pass.sums;
+    if (pass.update || (sums && sums->out.shape[0] != 0)) return false;
+    return std::ranges::all_of(pass.products, [](const std::optional<Fp8GemmArgs>& product) {
+        return !product || checks::has_no_rows(checks::check(*product, checks::Data::absent));
+    });
+}
+
 void run_on_host(const Fp8LinearPass& pass) {
     static_cast<void>(check(pass));
     for (const auto& cast : pass.casts) {
         if (cast) fp8_quantize(*cast);
     }
     if (pass.update) reference::fp8_update(*pass.update);
+    const auto& sums = pass.sums;
+    if (sums && sums->out.shape[0] != 0) reference::column_sums(sums->x, sums->out);
     for (const auto& product : pass.products) {
         if (product) fp8_gemm(*product);
     }
-    const auto& sums = pass.sums;
-    if (sums && sums->out.shape[0] != 0) reference::column_sums(sums->x, sums->out);
+    // Whatever the last of them was, and if it was nothing.
+    if (!is_empty(pass)) note_reference_ran();
 }
 
 // The kernels of a pass.
@@ -93,10 +105,10 @@ class Launches {
             if (casts_[i]) casts_[i]->run(*pass.casts[i], casts[i], scratch, stream);
         }
         if (update_) update_->run(*pass.update, stream);
+        if (sums_) sums_->run(pass.sums->x, pass.sums->out, scratch, stream);
         for (std::size_t i = 0; i < products_.size(); ++i) {
             if (products_[i]) products_[i]->run(*pass.products[i], scratch, stream);
         }
-        if (sums_) sums_->run(pass.sums->x, pass.sums->out, scratch, stream);
     }
 
   private:

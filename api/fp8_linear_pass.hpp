@@ -1,5 +1,5 @@
-// What a forward or backward call of a linear layer runs: casts, the update of the state, products
-// and sums, in this order.
+// What a forward or backward call of a linear layer runs: casts, the update of the state, sums and
+// products, in this order, so that it is a product that last_run() tells of, if there is one.
 #pragma once
 
 #include <array>

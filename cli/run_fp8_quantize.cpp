@@ -32,7 +32,7 @@ int run_fp8_quantize(const Options& options, bool json) {
     args.x = run.input("x");
     args.out = run.output("out", format, shape);
     if (options.transposed) {
-        const std::int64_t cols = shape.empty() ? 1 : shape.back();  // without any it is refused
+        const std::int64_t cols = shape.back();
         const std::array<std::int64_t, 2> turned{cols, cols != 0 ? x.elements() / cols : 0};
         args.out_transposed = run.output("out_transposed", format, turned);
     }

@@ -107,7 +107,8 @@ void fp8_gemm(const Fp8Gemm& call) {
     const Operand a{call.a, call.trans_a};
     const Operand b{call.b, !call.trans_b};
     check(call, a, b);
-    const double scale = number_of(call.scale);
+    // A sum of nothing is 0, whatever the scale.
+    const double scale = a.k() > 0 ? number_of(call.scale) : 0.0;
     const double multiplier = call.multiplier ? number_of(*call.multiplier) : 1.0;
     std::vector<double> bias(static_cast<std::size_t>(b.side()), 0.0);
     if (call.bias) read_row(row_of(*call.bias, 0, 0), b.side(), bias.data());

@@ -41,7 +41,7 @@ void fp8_update(const Fp8UpdateParams& params) {
         if (row.state != nullptr && row.used != nullptr) *row.used = row.state[kFp8StateScale];
     }
     for (const Fp8UpdateProduct& product : params.products) {
-        if (product.out != nullptr) *product.out = *product.a * *product.b;
+        if (product.out != nullptr) *product.out = fp8_product_scale(*product.a, *product.b);
     }
     if (params.history == 0) return;
     for (const Fp8UpdateRow& row : params.rows) {

@@ -143,7 +143,8 @@ struct Fp8GemmOutput {
     }
 
     JITNEY_DEVICE void scale_and_bias(Products& sums) const {
-        const float scale = *params.scale;
+        // A sum of nothing is 0, whatever the scale.
+        const float scale = params.k > 0 ? *params.scale : 0.0f;
         for_each(sums, [scale](float& value, int, int) { value *= scale; });
         if (params.bias == nullptr) return;
         for_each(sums, [this](float& value, int, int column) { value += bias(first_n + column); });

@@ -12,16 +12,23 @@ namespace jitney {
 constexpr float kE4m3Largest = 448.0f;
 constexpr float kE5m2Largest = 57344.0f;
 
+// Of fp32.
+constexpr float kFloatLargest = 3.402823466e38f;
+constexpr float kFloatSmallest = 1.175494351e-38f;  // 2^-126: what is smaller has fewer digits
+
 // amax / largest would not do where amax is 0, infinite or NaN.
 constexpr bool is_usable_amax(float amax) {
-    return amax > 0.0f && amax <= 3.402823466e38f;
+    return amax > 0.0f && amax <= kFloatLargest;
 }
 
-// (largest / amax) / 2^margin, for a usable amax. An amax so small that the multiplier overflows
-// gets the largest finite one.
+// (largest / amax) / 2^margin, for a usable amax, in one rounding: the first division is exact.
+// Neither the multiplier nor its inverse is ever infinite or 0: an amax so small that the
+// multiplier overflows gets the largest number, and one so large that it all but vanishes gets the
+// smallest, with which not even the largest x saturates.
 constexpr float fp8_multiplier(float amax, float largest, float margin_power) {
-    const float multiplier = largest / amax / margin_power;
-    return multiplier <= 3.402823466e38f ? multiplier : 3.402823466e38f;
+    const float multiplier = largest / margin_power / amax;
+    if (multiplier < kFloatSmallest) return kFloatSmallest;
+    return multiplier <= kFloatLargest ? multiplier : kFloatLargest;
 }
 
 // Of delayed scaling: of the amax of steps before. One that is not usable keeps the multiplier.
@@ -37,6 +44,13 @@ constexpr float dynamic_fp8_multiplier(float amax, float largest) {
 
 constexpr float fp8_scale(float multiplier) {
     return 1.0f / multiplier;
+}
+
+// What a product of codes is corrected by. It is not infinite, so that a sum of 0 stays 0; where it
+// is less than fp32 has numbers for, it is 0, and so is the result.
+constexpr float fp8_product_scale(float a, float b) {
+    const float product = a * b;
+    return product > kFloatLargest ? kFloatLargest : product;
 }
 
 }  // namespace jitney

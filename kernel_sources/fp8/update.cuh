@@ -20,7 +20,7 @@ struct Fp8Update {
             if (row.state != nullptr && row.used != nullptr) *row.used = row.state[kFp8StateScale];
         }
         for (const Fp8UpdateProduct& product : params.products) {
-            if (product.out != nullptr) *product.out = *product.a * *product.b;
+            if (product.out != nullptr) *product.out = fp8_product_scale(*product.a, *product.b);
         }
     }
 

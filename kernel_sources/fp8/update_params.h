@@ -10,7 +10,7 @@ struct Fp8UpdateRow {
     float* used;    // null, or receives the scale that the step's codes have
 };
 
-// *out = *a * *b, of scales as the step used them.
+// *out = fp8_product_scale(*a, *b), of scales as the step used them.
 struct Fp8UpdateProduct {
     float* out;  // null: no such product
     const float* a;

@@ -220,6 +220,24 @@ TEST_CASE("fp8_gemm runs on the reference backend for host tensors") {
     CHECK_THROWS_WITH_AS(ops::fp8_gemm(args), doctest::Contains("in host memory"), Error);
 }
 
+TEST_CASE("a sum of nothing is 0, whatever the scale: the bias remains") {
+    Random random(5);
+    for (const double scale : {HUGE_VAL, -HUGE_VAL, std::nan(""), 0.5}) {
+        for (const bool has_bias : {true, false}) {
+            Fp8GemmCase test;
+            test.k = 0;
+            test.scale = scale;
+            test.out = DType::fp32;
+            if (has_bias) test.bias = DType::fp32;
+            Fp8GemmProblem problem(test, random);
+            fp8_gemm(args_of(problem, [](HostTensor& tensor) { return tensor.view(); }));
+            CHECK(last_run() == "reference");
+            for (std::int64_t col = 0; col < test.n; ++col)
+                CHECK(problem.out.at({1, col}) == (has_bias ? problem.bias->get(col) : 0.0));
+        }
+    }
+}
+
 TEST_CASE("a product without rows or columns does nothing") {
     Random random(5);
     for (const auto& [m, n] : {std::pair{0, 8}, std::pair{8, 0}}) {

@@ -2,7 +2,9 @@
 // takes, and that a call that throws has launched nothing and left its state as it was.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <utility>
 
 #include "jitney/backend.hpp"
 #include "jitney/fp8_gemm.hpp"
@@ -98,6 +100,50 @@ TEST_CASE("scenario: launches of fp8_linear" * doctest::skip()) {
 TEST_CASE("fp8_linear computes with kernels what it does on the host") {
     const TemporaryDirectory cache;
     REQUIRE_PASSED(run("scenario: launches of fp8_linear", fake_gpu(cache)));
+}
+
+TEST_CASE("scenario: fp8_linear without features" * doctest::skip()) {
+    fake::Cuda& fake = start_software_gpu();
+    for (const Fp8Scaling scaling : {Fp8Scaling::delayed, Fp8Scaling::dynamic}) {
+        for (const auto& [in, out] : {std::pair{0, 17}, std::pair{40, 0}}) {
+            Fp8LinearCase test;
+            test.recipe.scaling = scaling;
+            test.in = in;
+            test.out = out;
+            Fp8LinearProblem actual = made(test);
+            actual.scales.fill([](std::int64_t) { return std::nan(""); });
+            Fp8LinearProblem expected = actual;
+            for (int step = 0; step < 2; ++step) {
+                fp8_linear(actual.forward(gpu));
+                CHECK(last_run().starts_with(out != 0 ? "fp8_gemm_mma<" : ""));
+                CHECK(last_run().empty() == (out == 0));
+                fp8_linear(expected.forward(host));
+                fp8_linear_backward(actual.backward(gpu));
+                CHECK(last_run().starts_with(out != 0 ? "column_sums<" : "fp8_gemm_mma<"));
+                fp8_linear_backward(expected.backward(host));
+                CHECK(last_run() == "reference");
+            }
+            check_same(actual, expected);
+            CHECK(fake.synchronizations == 0);
+        }
+    }
+    // Sums alone.
+    Fp8LinearProblem problem = made({});
+    fp8_linear(problem.forward(gpu));
+    Fp8LinearBackwardArgs args = problem.backward(gpu);
+    args.grad_x.reset();
+    args.grad_weight.reset();
+    fp8_linear_backward(args);
+    CHECK(last_run().starts_with("column_sums<"));
+    fp8_linear_backward(problem.backward(gpu));
+    CHECK(last_run().starts_with("fp8_gemm_mma<"));
+}
+
+TEST_CASE(
+    "fp8_linear without in_features or out_features computes with kernels what it does on the "
+    "host") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: fp8_linear without features", fake_gpu(cache)));
 }
 
 TEST_CASE("scenario: memory of fp8_linear" * doctest::skip()) {

@@ -186,6 +186,79 @@ TEST_CASE("a multiplier that would be infinite is the largest finite one") {
     CHECK(multipliers_after(delayed(1), {1e-42})[0] == std::numeric_limits<float>::max());
 }
 
+TEST_CASE("no margin makes a multiplier or its inverse infinite or 0, or a result NaN") {
+    constexpr float kSmallest = std::numeric_limits<float>::min();
+    for (const Fp8Formats formats : {Fp8Formats::e4m3, Fp8Formats::e5m2, Fp8Formats::hybrid}) {
+        const int most = formats == Fp8Formats::e5m2 ? 32 : 18;
+        for (const double amax : {1e-44, 1e-30, 1.0, 1000.0, 1e18, 3e38}) {
+            int saturated_before = std::numeric_limits<int>::max();
+            for (int margin = 0; margin <= most; ++margin) {
+                CAPTURE(static_cast<int>(formats));
+                CAPTURE(amax);
+                CAPTURE(margin);
+                Fp8LinearCase test;
+                test.dtype = DType::fp32;
+                test.rows = 4;
+                test.in = 8;
+                test.out = 3;
+                test.recipe = delayed(2, margin);
+                test.recipe.formats = formats;
+                Fp8LinearProblem problem = made(test);
+                problem.x.fill([&](std::int64_t i) { return i % 8 == 0 ? amax : 0.0; });
+                problem.weight.fill([&](std::int64_t i) { return i % 8 == 0 ? amax : 0.0; });
+                problem.grad_y.fill([&](std::int64_t) { return amax; });
+                for (int step = 0; step < 2; ++step) {
+                    forward(problem);
+                    backward(problem);
+                }
+                for (const int row : {kX, kWeight, kGradY}) {
+                    CHECK(multiplier(problem, row) >= kSmallest);
+                    CHECK(std::isfinite(multiplier(problem, row)));
+                    CHECK(state_at(problem, row, 1) == 1.0f / multiplier(problem, row));
+                    CHECK(state_at(problem, row, 1) > 0.0f);
+                    CHECK(std::isfinite(state_at(problem, row, 1)));
+                    CHECK(std::isfinite(state_at(problem, row, 3)));
+                }
+                for (std::int64_t i = 0; i < problem.y.elements(); ++i)
+                    CHECK_FALSE(std::isnan(problem.y.get(i)));
+                for (std::int64_t i = 0; i < problem.grad_x.elements(); ++i)
+                    CHECK_FALSE(std::isnan(problem.grad_x.get(i)));
+                // Of a tensor that has grown beyond what was known of it.
+                problem.x.fill([&](std::int64_t i) {
+                    return std::min(amax * static_cast<double>(i), 3.4e38);
+                });
+                forward(problem);
+                const double largest =
+                    problem.test.forward_format() == DType::fp8_e4m3 ? 448 : 57344;
+                int saturated = 0;
+                for (std::int64_t i = 0; i < problem.x_codes.elements(); ++i)
+                    saturated += problem.x_codes.get(i) == largest ? 1 : 0;
+                CHECK(saturated <= saturated_before);
+                saturated_before = saturated;
+            }
+        }
+    }
+}
+
+TEST_CASE("with the largest margin the largest value has a code, and results are near") {
+    for (const Fp8Formats formats : {Fp8Formats::e4m3, Fp8Formats::e5m2}) {
+        Fp8LinearCase test;
+        test.dtype = DType::fp32;
+        test.recipe = delayed(2, formats == Fp8Formats::e4m3 ? 18 : 32);
+        test.recipe.formats = formats;
+        Fp8LinearProblem problem = made(test);
+        problem.x.fill([](std::int64_t) { return 1000.0; });
+        problem.weight.fill([](std::int64_t) { return 1000.0; });
+        forward(problem);
+        forward(problem);
+        CHECK(problem.x_codes.get(7) == (formats == Fp8Formats::e4m3 ? 0x1p-9 : 0x1p-16));
+        CHECK(relative_error(problem.y, exact(problem).y) < 0.4);
+        // One more, and there would be nothing left.
+        test.recipe.margin += 1;
+        CHECK_THROWS_WITH_AS(fp8_state_columns(test.recipe), doctest::Contains("margin"), Error);
+    }
+}
+
 TEST_CASE("the window's largest amax counts, or the latest") {
     const std::vector<double> amaxes = {8.0, 1.0, 1.0, 1.0, 2.0};
     CHECK(multipliers_after(delayed(3), amaxes) ==
@@ -256,6 +329,45 @@ TEST_CASE("a backward pass uses the scales that its codes have, not those of lat
     CHECK(relative_error(problem.grad_weight, exact(problem).grad_weight) < 0.1);
 }
 
+TEST_CASE("a layer without in_features gives the bias, and its gradient") {
+    for (const bool is_dynamic : {false, true}) {
+        Fp8LinearCase test;
+        test.in = 0;
+        if (is_dynamic) test.recipe = dynamic();
+        Fp8LinearProblem problem = made(test);
+        // What is not known of x and weight does not count.
+        for (const int row : {kX, kWeight})
+            problem.state.put({row, 1}, std::numeric_limits<double>::infinity());
+        forward(problem);
+        CHECK(last_run() == "reference");
+        for (std::int64_t row = 0; row < test.rows; ++row) {
+            for (std::int64_t col = 0; col < test.out; ++col)
+                CHECK(problem.y.at({row, col}) ==
+                      doctest::Approx(problem.bias.get(col)).epsilon(0.01));
+        }
+        backward(problem);
+        CHECK(last_run() == "reference");
+        CHECK(relative_error(problem.grad_bias, exact(problem).grad_bias) < 1e-5);
+    }
+}
+
+TEST_CASE("a layer without out_features leaves its state, and reads no scales that nobody wrote") {
+    Fp8LinearCase test;
+    test.out = 0;
+    Fp8LinearProblem problem = made(test);
+    const HostTensor before = problem.state;
+    problem.scales.fill([](std::int64_t) { return std::nan(""); });
+    forward(problem);
+    CHECK(last_run().empty());
+    problem.grad_x.fill([](std::int64_t) { return 7.0; });
+    backward(problem);
+    CHECK(last_run() == "reference");
+    for (std::int64_t i = 0; i < problem.grad_x.elements(); ++i)
+        CHECK(problem.grad_x.get(i) == 0.0);
+    for (std::int64_t i = 0; i < before.elements(); ++i)
+        CHECK(problem.state.get(i) == before.get(i));
+}
+
 TEST_CASE("a state that was saved and restored goes on as if nothing had happened") {
     Fp8LinearProblem problem = made({});
     for (int step = 0; step < 5; ++step) {
@@ -292,6 +404,27 @@ TEST_CASE("bad calls of the linear layer are refused with a sentence") {
     using Bad = BadCall<Fp8LinearArgs>;
     const std::vector<Bad> bad_calls = {
         {"margin", [](auto& a) { a.recipe.margin = -1; }, {"recipe.margin is -1"}},
+        {"a margin that leaves nothing",
+         [](auto& a) { a.recipe.margin = 19; },
+         {"recipe.margin is 19", "0 to 18"}},
+        {"a margin that leaves nothing of E5M2",
+         [](auto& a) {
+             a.recipe.formats = Fp8Formats::e5m2;
+             a.recipe.margin = 33;
+         },
+         {"recipe.margin is 33", "0 to 32"}},
+        {"more rows than a product has",
+         [](auto& a) {
+             reshape(a.x, {46341, 46341, 1});
+             a.x.strides[0] = a.x.strides[1] = 0;
+         },
+         {"x has the shape [46341, 46341, 1]", "2147488281 rows", "split"}},
+        {"null workspace", [](auto& a) { a.workspace.bytes = 512; }, {"workspace is null", "512"}},
+        {"workspace at an odd place",
+         [](auto& a) {
+             a.workspace = {reinterpret_cast<void*>(std::uintptr_t{0x10010}), 1 << 20};
+         },
+         {"workspace begins at 0x10010", "256"}},
         {"history", [](auto& a) { a.recipe.history = 0; }, {"recipe.history is 0"}},
         {"formats", [](auto& a) { a.recipe.formats = static_cast<Fp8Formats>(3); }, {"formats"}},
         {"state of another history",
@@ -333,6 +466,12 @@ TEST_CASE("bad calls of the linear layer are refused with a sentence") {
         {"grad_x of another width",
          [](auto& a) { a.grad_x->shape[1] = 41; },
          {"grad_x", "[24, 41]"}},
+        {"null workspace", [](auto& a) { a.workspace.bytes = 512; }, {"workspace is null", "512"}},
+        {"workspace at an odd place",
+         [](auto& a) {
+             a.workspace = {reinterpret_cast<void*>(std::uintptr_t{0x10010}), 1 << 20};
+         },
+         {"workspace begins at 0x10010", "256"}},
         {"scales of one", [](auto& a) { a.saved.scales.shape[0] = 1; }, {"saved.scales", "[1]"}},
         {"grad_bias of another length",
          [](auto& a) { a.grad_bias->shape[0] = 16; },

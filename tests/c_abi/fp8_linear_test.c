@@ -87,6 +87,8 @@ void fp8_linear_tests(void) {
     args.scales = &tscales.view;
     args.recipe.margin = -3;
     CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "margin is -3");
+    args.recipe.margin = 19;
+    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "0 to 18");
     args.recipe.margin = 0;
     args.recipe.formats = 7;
     CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "formats is 7");
@@ -94,7 +96,7 @@ void fp8_linear_tests(void) {
     backward.grad_weight = backward.grad_bias = NULL;
     CHECK_REFUSED(jitney_fp8_linear_backward(&backward, NULL), JITNEY_INVALID_ARGUMENT, "grad_x");
 
-    /* What only the cast of the weight refuses: the cast of x has not run before. */
+    /* Where a call is refused, none of its casts has run. */
     args.recipe.formats = JITNEY_FP8_HYBRID;
     tweight_codes.view.data = weight;
     memcpy(before, state, sizeof state);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -181,9 +182,42 @@ TEST_CASE("fp8_linear: every format and recipe, several steps") {
     }
 }
 
-TEST_CASE("fp8_linear: shapes, one row and hidden sizes of odd length") {
+TEST_CASE("fp8_linear: the largest margins, and numbers of any size, make no NaN") {
+    for (const Fp8Formats formats : {Fp8Formats::e5m2, Fp8Formats::hybrid}) {
+        for (const double amax : {1e-42, 1e-20, 1000.0, 3e38}) {
+            CAPTURE(static_cast<int>(formats));
+            CAPTURE(amax);
+            Fp8LinearCase test;
+            test.dtype = DType::fp32;
+            test.recipe.formats = formats;
+            test.recipe.margin = formats == Fp8Formats::e5m2 ? 32 : 18;
+            test.recipe.history = 1;
+            Fp8LinearProblem problem(test);
+            for (HostTensor* tensor : {&problem.x, &problem.weight, &problem.grad_y})
+                tensor->fill([&](std::int64_t i) { return i % 5 == 0 ? amax : 0.0; });
+            const OnGpu tensors(problem);
+            const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
+            fp8_state_reset(problem.state.view());
+            fp8_state_reset(tensors.state.view());
+            for (int step = 0; step < 2; ++step) {
+                fp8_linear(problem.forward(gpu));
+                fp8_linear_backward(problem.backward(gpu));
+                fp8_linear(problem.forward(host));
+                fp8_linear_backward(problem.backward(host));
+            }
+            check_states(tensors.state.download(), problem.state);
+            CHECK(differing(tensors.x_codes.download(), problem.x_codes) == 0);
+            const HostTensor y = tensors.y.download();
+            for (std::int64_t i = 0; i < y.elements(); ++i)
+                CHECK_FALSE(std::isnan(y.get(i)));
+        }
+    }
+}
+
+TEST_CASE("fp8_linear: shapes, one row, no features, and hidden sizes of odd length") {
     Random random = Random::fresh();
     for (const auto& [rows, in, out] : std::vector<std::array<std::int64_t, 3>>{{1, 16, 16},
+                                                                                {5, 0, 17},
                                                                                 {1, 1025, 17},
                                                                                 {7, 17, 1025},
                                                                                 {33, 513, 255},

@@ -14,7 +14,7 @@ namespace jitney {
 //
 // Rows may lie at any distance and begin at any address; where one of a or b does not begin at a
 // multiple of 16 bytes, the call takes a slower path. Any m, n and k: k = 0 gives the bias, or
-// zeros.
+// zeros, whatever dequant_scale is.
 struct Fp8GemmArgs {
     Tensor a;              // e4m3 or e5m2: [m, k], or [k, m] with trans_a
     Tensor b;              // e4m3 or e5m2, not necessarily a's: [k, n], or [n, k] with trans_b

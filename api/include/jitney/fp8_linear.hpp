@@ -39,11 +39,14 @@ struct Fp8Recipe {
     Fp8Formats formats = Fp8Formats::hybrid;
     Fp8Scaling scaling = Fp8Scaling::delayed;
     // Of delayed scaling. The multiplier of the next step is (largest number of the format / amax)
-    // / 2^margin: a larger margin is more headroom, and never saturates more. Where amax is 0,
-    // infinite or NaN, the multiplier stays. It is never infinite.
+    // / 2^margin: a larger margin is more headroom, and never saturates more. It is taken from the
+    // small values: those below amax * 2^margin / 2^18.8 (E5M2: 2^32.8) have the code 0. Where amax
+    // is 0, infinite or NaN, the multiplier stays. Neither it nor its inverse is ever infinite or
+    // 0.
     int history = 16;  // 1 to 4096
     Fp8Amax amax = Fp8Amax::window;
-    int margin = 0;  // 0 to 64
+    // 0 to 18, and to 32 where all formats are E5M2: with more than that all codes would be 0.
+    int margin = 0;
 };
 
 // Columns of a layer's state: fp32 [3, columns], contiguous, on the device; the rows are those of
@@ -95,9 +98,9 @@ JITNEY_API std::size_t workspace_bytes(const Fp8LinearArgs& args);
 JITNEY_API std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args);
 
 // Run on the GPU, or on the reference backend for host tensors. What is written, the state too,
-// shares memory with nothing else of the call; what is only read may. A call without rows does
-// nothing to the state: only what ran rolls. Throw Error where arguments can't be meant, before
-// anything is launched.
+// shares memory with nothing else of the call; what is only read may. A call without rows or
+// out_features does nothing to the state: only what ran rolls. Throw Error where arguments can't be
+// meant, before anything is launched.
 JITNEY_API void fp8_linear(const Fp8LinearArgs& args, Stream stream = nullptr);
 JITNEY_API void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream = nullptr);
 

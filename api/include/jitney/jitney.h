@@ -312,7 +312,7 @@ typedef struct jitney_fp8_recipe {
     int32_t scaling; /* a jitney_fp8_scaling */
     int32_t history; /* of delayed scaling: steps that are remembered, 1 to 4096 */
     int32_t amax;    /* a jitney_fp8_amax: the window's largest counts, or the latest */
-    int32_t margin;  /* each halves the multiplier: headroom */
+    int32_t margin;  /* each halves the multiplier: headroom; 0 to 18, E5M2 alone: to 32 */
 } jitney_fp8_recipe;
 
 /* A layer's state is a tensor of fp32 [3, columns] on the device; its bytes are all that there is

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -141,6 +142,7 @@ void run_edges(const policy::Spec& spec, tests::Random& random) {
         test.m = size.m;
         test.n = size.n;
         test.k = size.k;
+        if (test.k == 0) test.scale = std::numeric_limits<double>::infinity();
         test.bias = DType::bf16;
         test.amax = test.out == DType::fp8_e4m3 || test.out == DType::fp8_e5m2;
         if (policy::value_of(spec, "unaligned") == 0) align(test);

@@ -113,14 +113,20 @@ TEST_CASE("fp8_update: multipliers in numbers") {
         float margin_power;
         float multiplier;  // of E4M3, after 3
     };
-    const std::array<Step, 8> steps = {{{2.0f, 1.0f, 224.0f},
-                                        {2.0f, 4.0f, 56.0f},
-                                        {448.0f, 1.0f, 1.0f},
-                                        {0.0f, 1.0f, 3.0f},
-                                        {kInfinity, 1.0f, 3.0f},
-                                        {std::numeric_limits<float>::quiet_NaN(), 1.0f, 3.0f},
-                                        {kLargest, 1.0f, 448.0f / kLargest},
-                                        {1e-42f, 1.0f, kLargest}}};
+    constexpr float kSmallest = std::numeric_limits<float>::min();
+    const std::array<Step, 12> steps = {{{2.0f, 1.0f, 224.0f},
+                                         {2.0f, 4.0f, 56.0f},
+                                         {448.0f, 1.0f, 1.0f},
+                                         {0.0f, 1.0f, 3.0f},
+                                         {kInfinity, 1.0f, 3.0f},
+                                         {std::numeric_limits<float>::quiet_NaN(), 1.0f, 3.0f},
+                                         {kLargest, 1.0f, 448.0f / kLargest},
+                                         {1e-42f, 1.0f, kLargest},
+                                         {1000.0f, 0x1p18f, 448.0f / 0x1p18f / 1000.0f},
+                                         {kLargest, 0x1p18f, kSmallest},
+                                         {1e32f, 0x1p32f, kSmallest},
+                                         // Beyond fp32 without the margin.
+                                         {1e-36f, 4.0f, 112.0f / 1e-36f}}};
     for (const Covered& covered : covered_lines(policy::KernelId::fp8_update)) {
         for (const Step& step : steps) {
             CAPTURE(step.amax);
@@ -137,6 +143,36 @@ TEST_CASE("fp8_update: multipliers in numbers") {
             buffer.copy_out(0, std::as_writable_bytes(std::span(state)));
             CHECK(state[kFp8StateMultiplier] == step.multiplier);
             CHECK(state[kFp8StateScale] == 1.0f / step.multiplier);
+        }
+    }
+}
+
+TEST_CASE("fp8_update: products of scales are finite") {
+    tests::Random random(run_seed());
+    struct Product {
+        float a;
+        float b;
+        float product;
+    };
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    const std::array<Product, 5> products = {{{0.5f, 0.25f, 0.125f},
+                                              {4e19f, 4e19f, kLargest},
+                                              {0x1p126f, 0x1p126f, kLargest},
+                                              {1.0f / kLargest, 0x1p126f, 0x1p-2f},
+                                              {1.0f / kLargest, 1.0f / kLargest, 0.0f}}};
+    for (const Covered& covered : covered_lines(policy::KernelId::fp8_update)) {
+        for (const Product& each : products) {
+            CAPTURE(each.a);
+            std::array<float, 3> numbers{-1.0f, each.a, each.b};
+            Buffer buffer(sizeof numbers, "scales");
+            std::ranges::copy(numbers, buffer.as<float>());
+            Fp8UpdateParams params{};
+            float* const at = buffer.as<float>();
+            params.products[1] = {at, at + 1, at + 2};
+            launch_choice(covered.spec, update_geometry(covered.spec), &params, random);
+            buffer.copy_out(0, std::as_writable_bytes(std::span(numbers)));
+            CHECK(numbers[0] == doctest::Approx(each.product).epsilon(1e-6));
+            CHECK(std::isfinite(numbers[0]));
         }
     }
 }
