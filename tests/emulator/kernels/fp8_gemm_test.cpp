@@ -78,9 +78,9 @@ policy::Fp8GemmChoice choice_of(const policy::Spec& spec, const policy::Fp8GemmP
     return choice;
 }
 
-void run(const policy::Spec& spec, const Fp8GemmCase& test, int splits, tests::Random& random) {
-    INFO(policy::text_of(spec), ": ", test.text(), ", splits ", splits, ", ", random.text());
-    Fp8GemmProblem problem(test, random);
+void run(const policy::Spec& spec, Fp8GemmProblem& problem, int splits, tests::Random& random) {
+    INFO(policy::text_of(spec), ": ", problem.test.text(), ", splits ", splits, ", ",
+         random.text());
     const Tensors tensors(problem);
     const Fp8GemmArgs args = problem.args(tensors.views());
     const policy::Fp8GemmProblem seen = checks::check(args);
@@ -99,6 +99,11 @@ void run(const policy::Spec& spec, const Fp8GemmCase& test, int splits, tests::R
         CHECK(std::abs(tensors.amax->download().get(0) - expected) <= 1e-3 * expected);
     }
     CHECK(all_zero(counters));
+}
+
+void run(const policy::Spec& spec, const Fp8GemmCase& test, int splits, tests::Random& random) {
+    Fp8GemmProblem problem(test, random);
+    run(spec, problem, splits, random);
 }
 
 Fp8GemmCase case_of(const policy::Spec& spec) {
@@ -145,9 +150,33 @@ void run_edges(const policy::Spec& spec, tests::Random& random) {
         if (test.k == 0) test.scale = std::numeric_limits<double>::infinity();
         test.bias = DType::bf16;
         test.amax = test.out == DType::fp8_e4m3 || test.out == DType::fp8_e5m2;
-        if (policy::value_of(spec, "unaligned") == 0) align(test);
+        if (policy::value_of(spec, "unaligned") == 0) {
+            align(test);
+        } else {
+            // Whole chunks end where a row does, and within a word.
+            test.a_rows = {1, 7};
+            test.b_rows = {3, 9};
+        }
         run(spec, test, size.splits, random);
     }
+}
+
+// In the rows past the last of a tile stands the bias alone, which is larger here than what it is
+// added to leaves.
+void run_amax(const policy::Spec& spec, tests::Random& random) {
+    Fp8GemmCase test = case_of(spec);
+    if (test.out != DType::fp8_e4m3 && test.out != DType::fp8_e5m2) return;
+    test.m = 5;
+    test.n = 16;
+    test.k = 16;
+    test.bias = DType::fp32;
+    test.amax = true;
+    if (policy::value_of(spec, "unaligned") == 0) align(test);
+    Fp8GemmProblem problem(test, random);
+    for (tests::HostTensor* operand : {&problem.a, &problem.b})
+        operand->fill([](std::int64_t) { return 1.0; });
+    problem.bias->fill([](std::int64_t) { return -6.0; });  // 16 * 0.37 is 5.92
+    run(spec, problem, 1, random);
 }
 
 Fp8GemmCase random_case(const policy::Spec& spec, tests::Random& random) {
@@ -177,6 +206,7 @@ TEST_CASE("fp8_gemm_mma") {
     for (const Covered& covered : covered_lines(policy::KernelId::fp8_gemm_mma)) {
         INFO(policy::text_of(covered.spec));
         run_edges(covered.spec, random);
+        run_amax(covered.spec, random);
         const int wanted = problems_a_line(3);
         for (int i = 0; i < wanted; ++i) {
             const Fp8GemmCase test = random_case(covered.spec, random);
