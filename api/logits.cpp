@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "api/logits_access.hpp"
+#include "api/logits_text.hpp"
 #include "api/refuse.hpp"
 #include "cache/digest.hpp"
 
@@ -18,130 +19,35 @@ using checks::refuse;
 using detail::LogitsRecord;
 using Parameter = LogitsRecord::Parameter;
 
-constexpr std::size_t kMaxText = 8192;
-constexpr std::string_view kBlanks = " \t\r\n";
-
 constexpr std::string_view kNames[] = {"score", "batch", "head",   "query", "key",
                                        "place", "q_len", "kv_len", "at",    "values"};
 
-bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-std::string_view trimmed(std::string_view text) {
-    const std::size_t first = text.find_first_not_of(kBlanks);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-// Whether a word stands in the text, as a whole.
-bool has_word(std::string_view text, std::string_view word) {
-    for (std::size_t at = text.find(word); at != std::string_view::npos;
-         at = text.find(word, at + 1)) {
-        const std::size_t end = at + word.size();
-        if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void check_characters(std::string_view text, const char* what) {
-    for (const char c : text) {
-        if (static_cast<unsigned char>(c) >= 0x20 || kBlanks.find(c) != std::string_view::npos) {
-            continue;
-        }
-        refuse("{} of a logits function contains the byte {:#x}; it must be plain text", what,
-               static_cast<unsigned>(static_cast<unsigned char>(c)));
-    }
-}
-
-// A directive that includes: there is nothing to include where kernels are compiled.
-bool includes(std::string_view line) {
-    line = trimmed(line);
-    if (line.empty() || line.front() != '#') return false;
-    return trimmed(line.substr(1)).starts_with("include");
-}
-
-void check_text(std::string_view text) {
-    if (trimmed(text).empty()) {
-        refuse("the text of a logits function is empty; give an expression such as 'score'");
-    }
-    if (text.size() > kMaxText) {
-        refuse("the text of a logits function has {} characters, more than {}: shorten it",
-               text.size(), kMaxText);
-    }
-    check_characters(text, "the text");
-    int number = 1;
-    for (std::string_view rest = text; !rest.empty(); ++number) {
-        const std::size_t end = std::min(rest.find('\n'), rest.size());
-        if (includes(rest.substr(0, end))) {
-            refuse("line {} of a logits function includes a file; write what it needs in the text",
-                   number);
-        }
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    if (text.find(';') != std::string_view::npos && !has_word(text, "return")) {
-        refuse(
-            "the text of a logits function has statements and returns nothing: let it return the "
-            "new score, or make it one expression without ';'");
-    }
-}
-
-LogitsValue::Kind kind_of(std::string_view type) {
-    if (type.ends_with('*')) return LogitsValue::Kind::pointer;
-    if (type == "float") return LogitsValue::Kind::fp32;
-    if (type == "int") return LogitsValue::Kind::int32;
-    if (type == "long long") return LogitsValue::Kind::int64;
-    return LogitsValue::Kind::none;
-}
-
-Parameter parse_parameter(std::string_view declaration) {
-    check_characters(declaration, "a parameter");
-    const std::string_view text = trimmed(declaration);
-    std::size_t name = text.size();
-    while (name > 0 && is_word(text[name - 1]))
-        --name;
-    Parameter parameter;
-    parameter.name = text.substr(name);
-    parameter.type = trimmed(text.substr(0, name));
-    parameter.kind = kind_of(parameter.type);
-    const bool odd = std::ranges::any_of(
-        parameter.type, [](char c) { return !is_word(c) && c != ' ' && c != '*'; });
-    const bool digit =
-        !parameter.name.empty() && parameter.name[0] >= '0' && parameter.name[0] <= '9';
-    if (parameter.name.empty() || digit || odd || parameter.kind == LogitsValue::Kind::none) {
-        refuse(
-            "'{}' is no parameter of a logits function; declare a pointer, float, int or long "
-            "long, such as 'const float* slopes'",
-            text.substr(0, 80));
-    }
-    return parameter;
-}
-
-std::vector<Parameter> parse_parameters(std::span<const std::string_view> declarations) {
+// Of a file the declarations have lines; else `lines` is empty.
+std::vector<Parameter> parse_parameters(std::span<const std::string_view> declarations,
+                                        std::span<const int> lines) {
     if (declarations.size() > kLogitsValues) {
         refuse("a logits function has {} parameters; it may have {}: put the rest into memory",
                declarations.size(), kLogitsValues);
     }
     std::vector<Parameter> parameters;
-    for (const std::string_view declaration : declarations) {
-        Parameter parameter = parse_parameter(declaration);
-        const bool taken = std::ranges::find(kNames, parameter.name) != std::end(kNames) ||
-                           std::ranges::any_of(parameters, [&parameter](const Parameter& other) {
-                               return other.name == parameter.name;
-                           });
+    for (std::size_t i = 0; i < declarations.size(); ++i) {
+        const int line = lines.empty() ? 0 : lines[i];
+        checks::ParsedParameter parsed = checks::parse_logits_parameter(declarations[i], line);
+        const bool taken =
+            std::ranges::find(kNames, parsed.name) != std::end(kNames) ||
+            std::ranges::find(parameters, parsed.name, &Parameter::name) != parameters.end();
         if (taken) {
             refuse("a logits function can't have the parameter '{}': the name is taken",
-                   parameter.name);
+                   parsed.name);
         }
-        parameters.push_back(std::move(parameter));
+        parameters.push_back({std::move(parsed.type), std::move(parsed.name), parsed.kind, line});
     }
     return parameters;
 }
 
-// The text within a function of its own, its lines those of "logits" in the compiler's log.
-std::string source_of(const LogitsRecord& record) {
+// The text within a function of its own, its lines those of "logits" in the compiler's log. What
+// closes it counts as the last of them, so that no error lies beyond the caller's lines.
+std::string source_of(const LogitsRecord& record, bool statements) {
     std::string source =
         "    JITNEY_DEVICE static float edit_by_caller(\n"
         "        [[maybe_unused]] float score, [[maybe_unused]] const LogitPlace& at,\n"
@@ -151,22 +57,31 @@ std::string source_of(const LogitsRecord& record) {
     }
     for (std::size_t i = 0; i < record.parameters.size(); ++i) {
         const Parameter& parameter = record.parameters[i];
+        const bool in_file = parameter.line != 0;
         source += fmt::format(
-            "#line {0} \"logits parameters\"\n"
-            "        [[maybe_unused]] const auto {2} = CallerValue<{1}>::of(values[{3}]);\n",
-            i + 1, parameter.type, parameter.name, i);
+            "#line {0} \"logits{1}\"\n"
+            "        [[maybe_unused]] const auto {3} = CallerValue<{2}>::of(values[{4}]);\n",
+            in_file ? static_cast<std::size_t>(parameter.line) : i + 1,
+            in_file ? "" : " parameters", parameter.type, parameter.name, i);
     }
-    const bool statements = has_word(record.text, "return");
+    const std::string_view text = record.text;
+    const std::size_t last = text.find_last_not_of(" \t\r\n");
+    const auto lines =
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(last), '\n') + 1;
+    // The empty line ends what a backslash may have begun.
     source +=
-        fmt::format("{}#line 1 \"logits\"\n{}\n{}    }}\n", statements ? "" : "        return (\n",
-                    record.text, statements ? "" : ");\n");
-    return source;
+        fmt::format("{}#line 1 \"logits\"\n{}\n\n#line {} \"logits\"\n{}    }}\n",
+                    statements ? "" : "        return (\n", text, lines, statements ? "" : ");\n");
+    return source + "#line 1 \"jitney.cu behind logits\"\n";
 }
 
 std::string material_of(const LogitsRecord& record) {
     std::string material = "jitney-logits 1\n";
-    for (const Parameter& parameter : record.parameters)
-        material += fmt::format("{} {}\n", parameter.type, parameter.name);
+    for (const Parameter& parameter : record.parameters) {
+        material += fmt::format("{} {}", parameter.type, parameter.name);
+        if (parameter.line != 0) material += fmt::format(" in line {}", parameter.line);
+        material += '\n';
+    }
     return material + "\n" + record.text;
 }
 
@@ -209,37 +124,44 @@ Records& records() {
     return *all;
 }
 
-}  // namespace
-
-LogitsFunction::LogitsFunction(std::string_view text,
-                               std::span<const std::string_view> parameters) {
-    check_text(text);
+const LogitsRecord* make_record(std::string_view text, std::span<const std::string_view> parameters,
+                                std::span<const int> lines) {
+    const bool statements = checks::check_logits_text(text);
     auto record = std::make_unique<LogitsRecord>();
     record->text = text;
-    record->parameters = parse_parameters(parameters);
+    record->parameters = parse_parameters(parameters, lines);
     const cache::Digest digest = cache::digest_of(material_of(*record));
     record->digest = std::max<std::uint64_t>(digest.low, 1);
-    record->source = source_of(*record);
-    record_ = records().intern(std::move(record));
+    record->source = source_of(*record, statements);
+    return records().intern(std::move(record));
 }
+
+}  // namespace
+
+LogitsFunction::LogitsFunction(std::string_view text, std::span<const std::string_view> parameters)
+    : record_(make_record(text, parameters, {})) {}
 
 LogitsFunction LogitsFunction::from_source(std::string_view source) {
     constexpr std::string_view keyword = "param ";
     std::vector<std::string_view> parameters;
+    std::vector<int> lines;
     std::string text(source);
     // Declarations become empty lines, so that the others keep their numbers.
-    for (std::size_t at = 0; at < source.size();) {
+    int number = 1;
+    for (std::size_t at = 0; at < source.size(); ++number) {
         const std::size_t end = std::min(source.find('\n', at), source.size());
-        const std::string_view line = trimmed(source.substr(at, end - at));
+        std::string_view line = source.substr(at, end - at);
+        line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
         if (line.starts_with(keyword)) {
             parameters.push_back(line.substr(keyword.size()));
+            lines.push_back(number);
             text.replace(at, end - at, end - at, ' ');
         } else if (!line.empty()) {
             break;
         }
         at = end + 1;
     }
-    return {text, parameters};
+    return LogitsAccess::of(make_record(text, parameters, lines));
 }
 
 std::uint64_t LogitsFunction::digest() const noexcept {

@@ -15,6 +15,7 @@ struct LogitsRecord {
         std::string type;  // "const float*"
         std::string name;
         LogitsValue::Kind kind = LogitsValue::Kind::none;
+        int line = 0;  // of the file that declares it; 0: there is none
     };
     std::string text;
     std::vector<Parameter> parameters;

@@ -166,9 +166,10 @@ bool lacks_builtins(nvrtcResult result, const std::string& log) {
            log.find("nvrtc-builtins") != std::string::npos;
 }
 
-// The line that tells most in one sentence.
+// The line that tells most in one sentence; a warning may name what is called an error.
 std::string_view first_error(std::string_view log) {
-    const std::size_t at = log.find("error");
+    std::size_t at = std::min(log.find(": error"), log.find(": catastrophic error"));
+    if (at == std::string_view::npos) at = log.find("error");
     if (at == std::string_view::npos) return "it gives no reason";
     const std::size_t first = log.rfind('\n', at) + 1;  // npos + 1 is 0
     return log.substr(first, log.find('\n', at) - first);

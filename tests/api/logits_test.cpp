@@ -110,7 +110,21 @@ TEST_CASE("texts that can't be logits functions are refused") {
     CHECK(contains(text("score\n  #  include <cuda.h>"), "line 2"));
     CHECK(contains(text("score = 2.0f;"), "return"));
     CHECK(text("float returned = score; return returned;") == "accepted");
-    CHECK(text("score // ; is fine where something returns\n") != "accepted");
+    CHECK(text("score // ; and return in a comment are no statements\n") == "accepted");
+    CHECK(text("score /* ; */ + float('\"' - ';')") == "accepted");
+    CHECK(contains(text("score; // return"), "return"));
+    CHECK(contains(text("// nothing"), "a comment"));
+    CHECK(contains(text("score\n#line 7 \"else\"\n"), "line 2"));
+    CHECK(contains(text("score\n%: \\\n include <x>"), "line 2"));
+    CHECK(contains(text("score)\n"), "line 1 of a logits function closes a '('"));
+    CHECK(contains(text("return score;\n}"), "line 2 of a logits function closes a '{'"));
+    CHECK(contains(text("(score\n + [1)"), "line 2 of a logits function closes a '('"));
+    CHECK(contains(text("score * (2\n"), "line 1 of a logits function opens a '('"));
+    CHECK(text("score * 1'000 + ')'") == "accepted");
+    CHECK(text("#if 1\nif (score > 0) {\n#else\n{\n#endif\nreturn 1;\n}\nreturn 0;") == "accepted");
+    CHECK(contains(text("score\n\n/* never"), "line 3 of a logits function begins a comment"));
+    CHECK(contains(text("score + 'x"), "line 1 of a logits function has a quote"));
+    CHECK(contains(text("R\"(score)\""), "raw string"));
     const auto parameters = [](std::initializer_list<std::string_view> declarations) {
         return refusal([declarations] { (void)LogitsFunction("score", declarations); });
     };
@@ -125,6 +139,18 @@ TEST_CASE("texts that can't be logits functions are refused") {
     CHECK(contains(parameters({"float 2x"}), "no parameter"));
     CHECK(contains(parameters({"float x = 3"}), "no parameter"));
     CHECK(contains(parameters({"float x; int"}), "no parameter"));
+    CHECK(parameters({"const unsigned  char * const* a", "long  long b", "unsigned long int* c",
+                      "const volatile Thing *d"}) == "accepted");
+    for (const char* odd :
+         {"float int* p", "* p", "long long long long* p", "const* p", "7* p", "float const",
+          "static float* p", "unsigned float* p", "float *const p"})
+        CHECK_MESSAGE(contains(parameters({odd}), std::string("'") + odd + "' is no parameter"),
+                      odd);
+    CHECK(contains(parameters({"float int"}), "'int' is a word of C++ and no name"));
+    CHECK(contains(parameters({"float return"}), "'return' is a word of C++"));
+    CHECK(contains(
+        refusal([] { LogitsFunction::from_source("param float a\n\nparam float int\nscore"); }),
+        "line 3: 'float int' is no parameter"));
 }
 
 TEST_CASE("values have to be those of the parameters") {

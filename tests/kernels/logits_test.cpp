@@ -99,9 +99,17 @@ TEST_CASE("a logits function that does not compile is told in its own lines") {
     CHECK(std::string(later.what()).find("logits(3): error") != std::string::npos);
     const CompileError type = fails(LogitsFunction("score", {"const no_type* p"}));
     CHECK(std::string(type.what()).find("logits parameters(1): error") != std::string::npos);
-    // Lines of a file count from its top.
+    // Lines of a file count from its top, those of its parameters too.
     const CompileError file = fails(LogitsFunction::from_source("param float a\n\nscore + b\n"));
     CHECK(std::string(file.what()).find("logits(3): error") != std::string::npos);
+    const CompileError in_file =
+        fails(LogitsFunction::from_source("param float a\n\nparam const no_type* p\nscore\n"));
+    CHECK(std::string(in_file.what()).find("logits(3): error") != std::string::npos);
+    // What is missing at the end is told by the last line, and a warning is no error.
+    const CompileError end = fails(LogitsFunction("score\n + // nothing\n\n"));
+    CHECK(std::string(end.what()).find("logits(2): error") != std::string::npos);
+    const CompileError kind = fails(LogitsFunction("int error = 3;\nreturn scor;"));
+    CHECK(std::string(kind.what()).find("logits(2): error: identifier") != std::string::npos);
 }
 
 }  // namespace jitney::tests

@@ -93,6 +93,26 @@ TEST_CASE("two empty results merge to an empty one, whatever their rows hold") {
         REQUIRE(problem.lse.get(i) == kNothing);
 }
 
+TEST_CASE("an LSE of +inf or NaN makes its row NaN, and no other") {
+    Random random(1);
+    for (const double lse : {-kNothing, std::nan("")}) {
+        MergeProblem problem(MergeCase{}, random);
+        problem.part_lses[1].fill([](std::int64_t i) { return static_cast<double>(i % 3); });
+        problem.part_outs[1].fill([](std::int64_t) { return 2.0; });
+        problem.part_lses[0].fill([&](std::int64_t i) { return i == 4 ? lse : kNothing; });
+        problem.run_reference();
+        for (std::int64_t i = 0; i < problem.lse.elements(); ++i) {
+            CHECK(std::isnan(problem.lse.get(i)) == (i == 4));
+            if (i != 4) CHECK(problem.lse.get(i) == static_cast<double>(i % 3));
+        }
+        // [batch, heads, q_len] beside [batch, q_len, heads, head_dim]: query 4 of the first head.
+        for (std::int64_t d = 0; d < 64; ++d) {
+            CHECK(std::isnan(problem.out.at({0, 4, 0, d})));
+            CHECK(problem.out.at({0, 4, 1, d}) == 2.0);
+        }
+    }
+}
+
 TEST_CASE("merging refuses what does not fit") {
     Random random(1);
     MergeProblem problem(MergeCase{}, random);

@@ -161,6 +161,40 @@ TEST_CASE("a row that sees no key stays 0 and -inf beside a sink") {
     CHECK(problem.at("lse").get(3) == -std::numeric_limits<double>::infinity());
 }
 
+TEST_CASE("a sink of -inf is none, and one of +inf or NaN makes the rows of its head NaN") {
+    Random random(5);
+    ServingShape shape = small_pages();
+    shape.packed = true;
+    shape.q_lens = {3, 2};
+    shape.kv_lens = {2, 0};
+    shape.causal = true;
+    shape.group = 4;
+    ServingProblem without(shape, random);
+    run(without);
+    shape.sinks = true;
+    ServingProblem problem = without;
+    problem.shape = shape;
+    problem.tensors.emplace("sinks", HostTensor(DType::fp32, {4}));
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const std::vector<double> sinks = {infinity, std::nan(""), -infinity, -infinity};
+    problem.at("sinks").fill([&](std::int64_t i) { return sinks[static_cast<std::size_t>(i)]; });
+    run(problem);
+    for (std::int64_t row = 0; row < 5; ++row) {
+        for (std::int64_t head = 0; head < 4; ++head) {
+            const double lse = problem.at("lse").at({row, head});
+            const double out = problem.at("out").at({row, head, 1});
+            const bool sees = row == 1 || row == 2;  // of the first request, whose keys are two
+            if (sees && head < 2) {
+                CHECK(std::isnan(lse));
+                CHECK(std::isnan(out));
+            } else {
+                CHECK(lse == without.at("lse").at({row, head}));
+                CHECK(out == without.at("out").at({row, head, 1}));
+            }
+        }
+    }
+}
+
 TEST_CASE("index tensors that can't be meant are refused") {
     Random random(5);
     const auto with = [&random](const ServingShape& shape, const char* name, std::int64_t at,

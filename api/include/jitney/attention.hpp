@@ -86,7 +86,8 @@ struct AttentionArgs {
     // from a score, after the soft cap.
     std::optional<Tensor> alibi_slopes;
     // Attention sinks as gpt-oss learns them, fp32 [q_heads]: a logit without a value, which joins
-    // the denominator and the LSE of each row that sees a key.
+    // the denominator and the LSE of each row that sees a key. -inf is no sink; +inf or NaN makes
+    // these rows NaN, and their LSE.
     std::optional<Tensor> sinks;
 
     // [batch, new_len, kv_heads, head_dim]: the last new_len keys and values of each request, which

@@ -48,12 +48,14 @@ class LogitsFunction {
   public:
     LogitsFunction() = default;  // none
     // Throws Error for a text or a declaration that can't be meant; what the compiler thinks of it
-    // is told by the first call, in a CompileError whose log names the lines of "logits".
+    // is told by the first call, in a CompileError whose log names the lines of "logits", and of
+    // "logits parameters".
     explicit LogitsFunction(std::string_view text,
                             std::initializer_list<std::string_view> parameters = {})
         : LogitsFunction(text, std::span(parameters.begin(), parameters.size())) {}
     JITNEY_API LogitsFunction(std::string_view text, std::span<const std::string_view> parameters);
-    // A file's form of both: lines at the top that begin with `param ` declare the parameters.
+    // A file's form of both: lines at the top that begin with `param ` declare the parameters. All
+    // lines of errors are the file's.
     JITNEY_API static LogitsFunction from_source(std::string_view source);
 
     explicit operator bool() const noexcept { return record_ != nullptr; }

@@ -29,8 +29,9 @@ struct MergeStatesArgs {
 
 // Each row becomes the sum of the parts' rows, weighted by exp(lse), over the sum of the weights;
 // its LSE becomes the logarithm of that sum. A part whose LSE is -inf has no influence, whatever
-// its row holds; a row of such parts alone gives 0 and LSE -inf. Asynchronous on `stream` for GPU
-// tensors, on the reference backend for host tensors. Throws Error before anything is launched.
+// its row holds; a row of such parts alone gives 0 and LSE -inf. An LSE of +inf or NaN makes the
+// row NaN, and its LSE. Asynchronous on `stream` for GPU tensors, on the reference backend for host
+// tensors. Throws Error before anything is launched.
 JITNEY_API void merge_states(const MergeStatesArgs& args, Stream stream = nullptr);
 
 // Which kernel a call would run: explain.hpp says how such questions are asked.

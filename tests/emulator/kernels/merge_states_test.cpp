@@ -1,6 +1,7 @@
 // Every specialization of attn_merge_states in covered.txt, on random partial results.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -129,6 +130,41 @@ TEST_CASE("attn_merge_states: nothing seen anywhere stays nothing") {
             REQUIRE(out.get(i) == 0.0);
         for (std::int64_t i = 0; i < lse.elements(); ++i)
             REQUIRE(lse.get(i) == -std::numeric_limits<double>::infinity());
+    }
+}
+
+// Of one row each, beside a part that is in order; more parts than a warp asks for at a time.
+TEST_CASE("attn_merge_states: an LSE of +inf or NaN makes its row NaN, and no other") {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    tests::Random random(run_seed());
+    for (const Covered& covered : covered_lines(policy::KernelId::attn_merge_states)) {
+        for (const std::int64_t more : {0, 40}) {
+            MergeCase test;
+            test.dtype = static_cast<DType>(policy::value_of(covered.spec, "format"));
+            test.head_dim = policy::value_of(covered.spec, "head_dim");
+            test.parts = {0, more};
+            MergeProblem problem(test, random);
+            problem.part_lses[0].set(0, infinity);
+            problem.part_lses[0].set(1, std::nan(""));
+            const Tensors tensors(problem, 0);
+            const MergeStatesArgs args = tensors.args(test);
+            const policy::MergeStatesProblem seen = checks::check(args);
+            const policy::MergeStatesChoice choice =
+                policy::choose_merge_states(seen, policy::typical_facts(covered.spec.arch()));
+            if (!(choice.spec == covered.spec)) continue;
+            MergeStatesParams params = make_params(args, seen);
+            launch_choice(choice.spec, choice.geometry, &params, random);
+            problem.run_reference();
+            const tests::HostTensor out = tensors.out.download();
+            const tests::HostTensor lse = tensors.lse.download();
+            for (std::int64_t i = 0; i < lse.elements(); ++i) {
+                REQUIRE(std::isnan(lse.get(i)) == (i < 2));
+                REQUIRE(std::isnan(problem.lse.get(i)) == (i < 2));
+            }
+            for (std::int64_t i = 0; i < out.elements(); ++i)
+                REQUIRE(std::isnan(out.get(i)) == std::isnan(problem.out.get(i)));
+            REQUIRE(std::isnan(out.get(0)));
+        }
     }
 }
 

@@ -2,11 +2,15 @@
 // packed queries, on edge cases and on random problems.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernel_sources/common/constants.h"
+#include "reference/attention.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/kernels/serving_case.hpp"
+#include "tests/emulator/seed.hpp"
 
 namespace jitney::emulator {
 namespace {
@@ -90,7 +94,54 @@ void run_kernel_of(KernelId kernel) {
     }
 }
 
+// The first heads' sinks are no numbers; the kernel agrees with the reference about every element
+// that is none.
+void run_odd_sinks(const Covered& covered, tests::Random& random) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const tests::ServingLimits limits = {
+        .batch = 2, .q_len = 40, .kv_len = 300, .keys = key_forms(covered)};
+    int ran = 0;
+    for (int tries = 0; ran < 2 && tries < 200; ++tries) {
+        ServingShape shape =
+            tests::random_serving_shape(random, limits, covered.attention->problem.packed);
+        shape.group = 3;
+        fix(shape, covered, random);
+        tests::ServingProblem problem(shape, random);
+        const std::vector<double> sinks = {infinity, std::nan(""), -infinity};
+        for (std::size_t i = 0; i < sinks.size(); ++i)
+            problem.at("sinks").set(static_cast<std::int64_t>(i), sinks[i]);
+        const auto run = run_serving(
+            covered, problem, {.sm_count = some_sms(covered, random), .compare = false}, random);
+        if (!run) continue;
+        ++ran;
+        reference::attention(
+            tests::serving_call<reference::Attention>(shape, problem.views(tests::kHost)));
+        const auto check = [](const tests::HostTensor& actual, const tests::HostTensor& expected) {
+            for (std::int64_t i = 0; i < actual.elements(); ++i) {
+                REQUIRE(std::isnan(actual.get(i)) == std::isnan(expected.get(i)));
+                if (std::isnan(actual.get(i)) || actual.get(i) == expected.get(i)) continue;
+                REQUIRE(std::abs(actual.get(i) - expected.get(i)) < 0.05);
+            }
+        };
+        check(run->out, problem.at("out"));
+        check(run->lse, problem.at("lse"));
+    }
+    CHECK_MESSAGE(ran == 2, "hardly any shape asks for ", policy::text_of(covered.spec));
+}
+
 }  // namespace
+
+TEST_CASE("sinks that are no numbers, of requests") {
+    tests::Random random(run_seed());
+    for (const KernelId kernel : {KernelId::attn_decode_scalar, KernelId::attn_decode_mma,
+                                  KernelId::attn_prefill_scalar, KernelId::attn_prefill_mma}) {
+        for (const Covered& covered : covered_lines(kernel)) {
+            if (!covered.attention->problem.sinks) continue;
+            INFO(policy::text_of(covered.spec));
+            run_odd_sinks(covered, random);
+        }
+    }
+}
 
 TEST_CASE("attn_decode_scalar of requests") {
     run_kernel_of(KernelId::attn_decode_scalar);
