@@ -17,16 +17,43 @@ std::string path_of(const Layer& layer, const ScannedFile& file) {
     return fmt::format("{}/{}/{}", layer.root(), file.shard, file.name);
 }
 
-// The head of an entry's file, without reading its payload.
-std::optional<EntryHead> read_head(Layer& layer, const ScannedFile& file) {
+// A file under an entry's name, as its head shows it, without reading its payload. Neither where it
+// has gone meanwhile.
+struct Seen {
+    std::optional<Record> record;
+    std::string damage;  // why it can't be an entry
+};
+
+Seen look_at(Layer& layer, std::size_t number, const ScannedFile& file, const EntryName& name) {
     constexpr std::uint64_t kUsualHeadBytes = 16384;
+    if (file.shard != name.shard()) return {std::nullopt, "it stands in the wrong directory"};
     for (const std::uint64_t limit : {kUsualHeadBytes, kMaxHeadBytes}) {
         const ReadFile read = layer.read(file.shard, file.name, limit);
-        if (!read.present) return std::nullopt;
-        auto decoded = decode_head(read.bytes, read.identity.bytes);
-        if (decoded.flaw != Flaw::needs_more) return std::move(decoded.value);
+        if (!read.present) {
+            return {std::nullopt, read.refusal.empty() ? std::string() : "it " + read.refusal};
+        }
+        const auto head = decode_head(read.bytes, read.identity.bytes);
+        if (head.flaw == Flaw::needs_more) continue;
+        if (!head) return {std::nullopt, head.reason};
+        if (digest_of(head.value->material) != name.digest) {
+            return {std::nullopt, "it holds another key than its name says"};
+        }
+        return {Record{specialization_of(head.value->material), name.digest, name.compiler,
+                       name.kind, head.value->material, file.identity.bytes, file.identity.modified,
+                       number, path_of(layer, file)},
+                {}};
     }
-    return std::nullopt;
+    return {std::nullopt, "its head is larger than an entry's may be"};
+}
+
+// All files under an entry's name in a layer.
+template <class Take>
+void look_at_all(Layer& layer, std::size_t number, std::vector<RefusedShard>* refused,
+                 const Take& take) {
+    for (const ScannedFile& file : layer.scan(refused)) {
+        const auto name = EntryName::parse(file.name);
+        if (name) take(file, look_at(layer, number, file, *name));
+    }
 }
 
 Removal removal_of(const SweepResult& swept) {
@@ -39,16 +66,9 @@ std::vector<Record> Store::list() {
     Session& current = session();
     std::vector<Record> records;
     for (std::size_t i = 0; i < current.layers.size(); ++i) {
-        Layer& layer = *current.layers[i];
-        for (const ScannedFile& file : layer.scan()) {
-            const auto name = EntryName::parse(file.name);
-            if (!name || file.shard != name->shard()) continue;
-            const auto head = read_head(layer, file);
-            if (!head || digest_of(head->material) != name->digest) continue;
-            records.push_back({specialization_of(head->material), name->digest, name->compiler,
-                               name->kind, head->material, file.identity.bytes,
-                               file.identity.modified, i, path_of(layer, file)});
-        }
+        look_at_all(*current.layers[i], i, nullptr, [&records](const ScannedFile&, Seen seen) {
+            if (seen.record) records.push_back(std::move(*seen.record));
+        });
     }
     std::sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
         return std::tie(a.layer, a.specialization, a.path) <
@@ -68,15 +88,19 @@ Statistics Store::stat() {
         state.exists = layer->open() != nullptr;
         state.refusal = layer->refusal();
         std::vector<RefusedShard> refused;
-        for (const ScannedFile& file : layer->scan(&refused)) {
-            if (!file.regular || !EntryName::parse(file.name)) continue;
-            ++state.entries;
-            state.bytes += file.identity.bytes;
-        }
+        look_at_all(*layer, 0, &refused, [&](const ScannedFile& file, const Seen& seen) {
+            if (seen.record) {
+                ++state.entries;
+                state.bytes += file.identity.bytes;
+            } else if (!seen.damage.empty()) {
+                state.damaged.push_back({path_of(*layer, file), seen.damage});
+            }
+        });
         for (const RefusedShard& each : refused)
             state.refused.push_back({fmt::format("{}/{}", state.root, each.shard), each.reason});
         statistics.entries += state.entries;
         statistics.bytes += state.bytes;
+        statistics.damaged += state.damaged.size();
         statistics.layers.push_back(std::move(state));
     }
     return statistics;

@@ -78,14 +78,16 @@ struct LayerState {
     bool exists = false;
     std::string refusal;
     std::vector<BadEntry> refused;  // directories in it that are not used
-    std::uint64_t entries = 0;
+    std::uint64_t entries = 0;      // those that list() shows
     std::uint64_t bytes = 0;
+    std::vector<BadEntry> damaged;  // files under an entry's name whose heads are no entry's
 };
 
 struct Statistics {
     std::vector<LayerState> layers;  // in the order of look-up
     std::uint64_t entries = 0;       // of all layers
     std::uint64_t bytes = 0;
+    std::uint64_t damaged = 0;
     std::uint64_t max_bytes = 0;  // of the private layer
 };
 

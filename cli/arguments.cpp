@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 
 #include "cli/errors.hpp"
@@ -15,7 +14,7 @@ namespace jitney::cli {
 
 namespace {
 
-// The whole text as a number; nothing where it is none or too large.
+// The whole text as a number; nothing where it is none or too large, or so small that it is 0.
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
     Number value{};
@@ -23,6 +22,20 @@ std::optional<Number> number_of(std::string_view text) {
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc() || stop != end) return std::nullopt;
     return value;
+}
+
+// Of a list of sizes or lengths: a whole number that is not negative. `form` says what the list
+// must be.
+std::int64_t part_of(std::string_view what, std::string_view all, std::string_view text,
+                     std::string_view form) {
+    const auto value = number_of<std::int64_t>(text);
+    if (value && *value >= 0) return *value;
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    if (digits) {
+        refuse(fmt::format("{} is \"{}\", and {} is more than 64 bits hold; it must be {}", what,
+                           all, text, form));
+    }
+    refuse(fmt::format("{} is \"{}\", and must be {}", what, all, form));
 }
 
 }  // namespace
@@ -37,28 +50,28 @@ std::int64_t parse_integer(std::string_view what, std::string_view text, std::in
     return *value;
 }
 
-double parse_real(std::string_view what, std::string_view text) {
+double parse_real(std::string_view what, std::string_view text, double minimum, double maximum) {
     const auto value = number_of<double>(text);
-    if (!value || !std::isfinite(*value)) {
-        refuse(fmt::format("{} is \"{}\", and must be a finite number such as 0.125", what, text));
+    if (!value || !(*value >= minimum && *value <= maximum)) {
+        refuse(
+            fmt::format("{} is \"{}\", and must be a number from {:.2g} to {:.2g}, such as 0.125",
+                        what, text, minimum, maximum));
     }
     return *value;
 }
 
 Shape parse_shape(std::string_view what, std::string_view text) {
     constexpr std::size_t kMaxDims = 5;
+    const std::string form = fmt::format(
+        "a shape of up to {} whole numbers that are not negative, such as 1,4096,32,128", kMaxDims);
     Shape shape;
     std::int64_t elements = 1;
     for (std::size_t start = 0; start <= text.size();) {
         const std::size_t end = std::min(text.find(',', start), text.size());
-        const auto size = number_of<std::int64_t>(text.substr(start, end - start));
-        if (!size || *size < 0 || shape.size() == kMaxDims) {
-            refuse(
-                fmt::format("{} is \"{}\", and must be a shape of up to {} whole numbers that are "
-                            "not negative, such as 1,4096,32,128",
-                            what, text, kMaxDims));
+        shape.push_back(part_of(what, text, text.substr(start, end - start), form));
+        if (shape.size() > kMaxDims) {
+            refuse(fmt::format("{} is \"{}\", and must be {}", what, text, form));
         }
-        shape.push_back(*size);
         start = end + 1;
     }
     for (const std::int64_t size : shape) {
@@ -76,17 +89,12 @@ std::vector<int> parse_lengths(std::string_view what, std::string_view text) {
     std::vector<int> ends{0};
     for (std::size_t start = 0; start <= text.size();) {
         const std::size_t end = std::min(text.find(',', start), text.size());
-        const auto length = number_of<std::int64_t>(text.substr(start, end - start));
-        if (!length || *length < 0) {
-            refuse(
-                fmt::format("{} is \"{}\", and must be whole numbers that are not negative, such "
-                            "as 7,1,512",
-                            what, text));
+        const std::int64_t length = part_of(what, text, text.substr(start, end - start),
+                                            "whole numbers that are not negative, such as 7,1,512");
+        if (length > kMost - ends.back()) {
+            refuse(fmt::format("{} are {} and more together, above {}", what, length, kMost));
         }
-        if (*length > kMost - ends.back()) {
-            refuse(fmt::format("{} are {} and more together, above {}", what, *length, kMost));
-        }
-        ends.push_back(ends.back() + static_cast<int>(*length));
+        ends.push_back(ends.back() + static_cast<int>(length));
         start = end + 1;
     }
     return ends;
@@ -105,8 +113,10 @@ CLI::Option* add_integer(CLI::App& command, const std::string& name, int& value,
 }
 
 CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<double>& value,
-                      const std::string& description) {
-    const auto read = [=, &value](const std::string& text) { value = parse_real(name, text); };
+                      double minimum, double maximum, const std::string& description) {
+    const auto read = [=, &value](const std::string& text) {
+        value = parse_real(name, text, minimum, maximum);
+    };
     return command.add_option_function<std::string>(name, read, description)->type_name("X");
 }
 

@@ -20,7 +20,7 @@ using Shape = std::vector<std::int64_t>;
 // `what` is how the sentence calls the value: "--jobs". Throw Error (invalid_argument).
 std::int64_t parse_integer(std::string_view what, std::string_view text, std::int64_t minimum,
                            std::int64_t maximum);
-double parse_real(std::string_view what, std::string_view text);
+double parse_real(std::string_view what, std::string_view text, double minimum, double maximum);
 // "1,4096,32,128": between one and five dimensions, whose product an int64 holds.
 Shape parse_shape(std::string_view what, std::string_view text);
 
@@ -33,7 +33,7 @@ std::string text_of_shape(const Shape& shape);
 CLI::Option* add_integer(CLI::App& command, const std::string& name, int& value, int minimum,
                          int maximum, const std::string& description);
 CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<double>& value,
-                      const std::string& description);
+                      double minimum, double maximum, const std::string& description);
 CLI::Option* add_shape(CLI::App& command, const std::string& name, Shape& value,
                        const std::string& description);
 CLI::Option* add_lengths(CLI::App& command, const std::string& name, std::vector<int>& ends,

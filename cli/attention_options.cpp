@@ -10,12 +10,16 @@ namespace jitney::cli {
 void AttentionOptions::add_to(CLI::App& command) {
     constexpr int kMost = std::numeric_limits<int>::max();
     command.add_flag("--causal", causal, "Query i sees the keys j <= i + kv_len - q_len");
-    add_real(command, "--scale", scale, "Factor of the scores (1/sqrt(head_dim))");
+    // What a float holds, as it is one to the call.
+    constexpr double kLeast = std::numeric_limits<float>::denorm_min();
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    add_real(command, "--scale", scale, kLeast, kLargest,
+             "Factor of the scores (1/sqrt(head_dim))");
     add_integer(command, "--window-left", window_left, -1, kMost,
                 "Keys before its own place that a query sees (-1: all)");
     add_integer(command, "--window-right", window_right, -1, kMost,
                 "Keys after its own place that a query sees (-1: all)");
-    add_real(command, "--softcap", softcap, "Scores become X * tanh(score / X)");
+    add_real(command, "--softcap", softcap, kLeast, kLargest, "Scores become X * tanh(score / X)");
     add_integer(command, "--max-kv-len", max_kv_len, 0, kMost,
                 "About how many keys the longest request has, where tables are far wider");
     command.add_flag("--batch-invariant", batch_invariant,

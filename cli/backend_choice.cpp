@@ -42,6 +42,9 @@ BackendChoice choose_backend(const BackendOptions& options) {
             "--force names a kernel of the GPU, and --backend reference runs none: leave one "
             "of them out");
     }
+    if (options.backend == "reference" && options.device >= 0) {
+        refuse("--device names a GPU, and --backend reference runs on none: leave one of them out");
+    }
     BackendChoice choice;
     if (!options.force.empty()) {
         choice.scope = std::make_unique<Scope>(options.force);

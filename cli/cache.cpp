@@ -71,9 +71,17 @@ Json json_of(const std::vector<cache::BadEntry>& bad) {
     return list;
 }
 
+// ", and 2 damaged files, which jitney cache verify names"; empty where there are none.
+std::string text_of_damaged(std::uint64_t count) {
+    if (count == 0) return {};
+    return fmt::format(", and {} damaged file{}, which jitney cache verify names", count,
+                       plural(count));
+}
+
 int list(bool json) {
     cache::Store store(options());
     const std::vector<cache::Record> records = store.list();
+    const cache::Statistics statistics = store.stat();
     if (json) {
         Json entries = Json::array();
         for (const cache::Record& record : records) {
@@ -85,8 +93,8 @@ int list(bool json) {
                                {"last_used", record.last_used},
                                {"path", record.path}});
         }
-        print_json({{"entries", std::move(entries)}});
-        return status_of_directories(store);
+        print_json({{"entries", std::move(entries)}, {"damaged", statistics.damaged}});
+        return status_of_directories(statistics.layers);
     }
     Table table({"specialization", "compiler", "bytes>", "last used (UTC)"});
     std::uint64_t bytes = 0;
@@ -96,9 +104,9 @@ int list(bool json) {
                    text_of_time(record.last_used)});
     }
     if (!records.empty()) print(table.text());
-    print(fmt::format("{} entr{}, {}\n", records.size(), plural(records.size(), "y", "ies"),
-                      text_of_bytes(bytes)));
-    return status_of_directories(store);
+    print(fmt::format("{} entr{}, {}{}\n", records.size(), plural(records.size(), "y", "ies"),
+                      text_of_bytes(bytes), text_of_damaged(statistics.damaged)));
+    return status_of_directories(statistics.layers);
 }
 
 int stat(bool json) {
@@ -113,11 +121,13 @@ int stat(bool json) {
                               {"refusal", layer.refusal},
                               {"refused", json_of(layer.refused)},
                               {"entries", layer.entries},
-                              {"bytes", layer.bytes}});
+                              {"bytes", layer.bytes},
+                              {"damaged", json_of(layer.damaged)}});
         }
         print_json({{"root", store.options().private_root},
                     {"entries", statistics.entries},
                     {"bytes", statistics.bytes},
+                    {"damaged", statistics.damaged},
                     {"max_bytes", statistics.max_bytes},
                     {"layers", std::move(layers)}});
         return status_of_directories(statistics.layers);
@@ -130,8 +140,9 @@ int stat(bool json) {
                    std::to_string(layer.entries), std::to_string(layer.bytes), remark});
     }
     print(table.text());
-    print(fmt::format("{} entr{}, {}; the private directory is kept under {}\n", statistics.entries,
-                      plural(statistics.entries, "y", "ies"), text_of_bytes(statistics.bytes),
+    print(fmt::format("{} entr{}, {}{}; the private directory is kept under {}\n",
+                      statistics.entries, plural(statistics.entries, "y", "ies"),
+                      text_of_bytes(statistics.bytes), text_of_damaged(statistics.damaged),
                       text_of_bytes(statistics.max_bytes)));
     return status_of_directories(statistics.layers);
 }

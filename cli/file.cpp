@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -18,6 +19,20 @@ namespace {
 
 // A read or a write of more than this is not promised to be done in one call.
 constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;
+
+// Some editors begin a text of UTF-8 with it.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// Open as long as it lives.
+struct Descriptor {
+    explicit Descriptor(int opened) : number(opened) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+        if (number >= 0) close(number);
+    }
+    int number;
+};
 
 std::string reason_of(int number) {
     return std::generic_category().message(number);
@@ -59,13 +74,25 @@ void InputFile::read_at(std::uint64_t offset, std::span<std::byte> target) const
 }
 
 std::string read_text(const std::string& path, std::uint64_t most, std::string_view what) {
-    const InputFile file(path);
-    if (file.bytes() > most) {
-        throw Error(ErrorCode::invalid_argument, path + " has " + std::to_string(file.bytes()) +
-                                                     " bytes, too many for " + std::string(what));
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.number < 0) {
+        throw Error(ErrorCode::io, "can't open " + path + ": " + reason_of(errno));
     }
-    std::string text(file.bytes(), '\0');
-    file.read_at(0, std::as_writable_bytes(std::span(text)));
+    std::string text;
+    std::array<char, 1 << 16> piece;
+    for (;;) {
+        const ssize_t got = read(file.number, piece.data(), piece.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) throw Error(ErrorCode::io, "can't read " + path + ": " + reason_of(errno));
+        if (got == 0) break;
+        text.append(piece.data(), static_cast<std::size_t>(got));
+        if (text.size() > most) {
+            throw Error(ErrorCode::invalid_argument,
+                        path + " has more than " + std::to_string(most) + " bytes, too many for " +
+                            std::string(what));
+        }
+    }
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     return text;
 }
 

@@ -27,8 +27,10 @@ class InputFile {
     std::uint64_t bytes_ = 0;
 };
 
-// All of a file of text. Throws Error: io where it can't be read, invalid_argument where it is
-// larger than `most`; `what` is what it would be: "a list of specializations".
+// All of a text, of a file or of what else can be read to an end, such as a pipe or /dev/stdin,
+// without a byte order mark at its beginning. Throws Error: io where it can't be read,
+// invalid_argument where it is larger than `most`; `what` is what it would be: "a list of
+// specializations".
 std::string read_text(const std::string& path, std::uint64_t most, std::string_view what);
 
 // The name under which a new file may take the place of `path`, its symbolic links followed. Throws

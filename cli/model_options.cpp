@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <utility>
 
 #include "api/kernel_launch.hpp"
 #include "cli/arguments.hpp"
@@ -48,8 +49,14 @@ void ModelOptions::add_to(CLI::App& command) {
 
 std::vector<std::string> ModelOptions::specializations() const {
     if (file.empty()) {
-        if (archs.empty()) return {};
-        refuse("--arch is of a --model: a specialization carries its own");
+        if (!archs.empty()) refuse("--arch is of a --model: a specialization carries its own");
+        for (const auto& [option, value] :
+             {std::pair{"--kv-cache", &cache}, std::pair{"--format", &overrides.format},
+              std::pair{"--style", &overrides.style}}) {
+            if (!value->empty())
+                refuse(fmt::format("{} is of a --model, which is missing", option));
+        }
+        return {};
     }
     const policy::Model model = read_model_config(file, overrides);
     std::vector<std::string> texts;
@@ -60,7 +67,7 @@ std::vector<std::string> ModelOptions::specializations() const {
                 texts.push_back(policy::text_of(spec));
         };
         if (cache != "padded") add(policy::CacheForm::paged);
-        if (cache != "paged") add(policy::CacheForm::padded);
+        if (cache == "padded" || cache == "both") add(policy::CacheForm::padded);
         if (texts.size() == before) {
             refuse(
                 fmt::format("no attention kernel runs {} on {}: jitney explain attention --q "

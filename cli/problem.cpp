@@ -86,6 +86,11 @@ void Fp8QuantizeProblem::add_to(CLI::App& command) {
 }
 
 Fp8QuantizeArgs Fp8QuantizeProblem::arguments(Device device) const {
+    if (transposed && both) {
+        refuse(
+            "--transposed asks for one form of the codes, and --both for two: leave one of them "
+            "out");
+    }
     const DType codes = fp8_dtype_of(out);
     Fp8QuantizeArgs args;
     args.x = shaped("--x", x, dtype_of(format), device);

@@ -1,6 +1,8 @@
 #include "policy/arch.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace jitney::policy {
 
@@ -28,7 +30,18 @@ std::optional<Arch> parse_arch(std::string_view text) noexcept {
     return arch;
 }
 
+bool is_known(const Arch& arch) noexcept {
+    constexpr std::uint16_t kNumbers[] = {50, 52, 53, 60, 61,  62,  70,  72,  75,  80, 86,
+                                          87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+    return std::ranges::find(kNumbers, arch.number) != std::end(kNumbers);
+}
+
 std::string why_not_looked_up(const Arch& arch) {
+    constexpr std::uint16_t kNewest = 121;
+    if (!is_known(arch) && arch.number <= kNewest) {
+        return "no GPU is " + arch.text() +
+               ", give an architecture such as sm_80, sm_89, sm_90a, sm_100 or sm_120";
+    }
     const Arch asked = arch_of_capability(arch.number / 10, arch.number % 10);
     if (arch == asked) return {};
     return "no GPU looks for kernels of " + arch.text() + ", give " + asked.text() +

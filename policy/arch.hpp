@@ -27,8 +27,12 @@ constexpr Arch arch_of_capability(int major, int minor) noexcept {
     return {static_cast<std::uint16_t>(number), number == 90 ? 'a' : char{0}};
 }
 
+// Whether there is a GPU of that number, as far as this version knows.
+bool is_known(const Arch& arch) noexcept;
+
 // Why no GPU looks for kernels under this name of its arch, and which to give instead; empty where
-// GPUs do. What is compiled for sm_90 would never be used.
+// GPUs do, or where a GPU that is newer than this version might. What is compiled for sm_90, or for
+// sm_12, would never be used.
 std::string why_not_looked_up(const Arch& arch);
 
 }  // namespace jitney::policy

@@ -30,10 +30,18 @@ DeviceFacts facts_named(std::string_view arch) {
     if (!parsed) {
         throw Error(
             ErrorCode::invalid_argument,
-            fmt::format("'{}' is not an arch: give one such as sm_80, sm_89 or sm_90a", arch));
+            fmt::format("'{}' is not an arch: give one such as sm_80, sm_89, sm_90a, sm_100 or "
+                        "sm_120",
+                        arch));
     }
     if (const std::string why = why_not_looked_up(*parsed); !why.empty()) {
         throw Error(ErrorCode::invalid_argument, why);
+    }
+    if (!is_known(*parsed)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("this version knows no GPU of {}: give an arch such as sm_80, "
+                                "sm_89, sm_90a, sm_100 or sm_120, or ask on the GPU itself",
+                                arch));
     }
     return typical_facts(*parsed);
 }

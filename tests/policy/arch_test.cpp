@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "jitney/error.hpp"
 #include "policy/device_facts.hpp"
 
 namespace jitney::policy {
@@ -47,6 +48,16 @@ TEST_CASE("a name under which no GPU looks is told from one that is used") {
           "take");
     CHECK(why_not_looked_up({103, 'f'}).find("give sm_103,") != std::string::npos);
     CHECK(why_not_looked_up({120, 'a'}).find("give sm_120,") != std::string::npos);
+    for (const Arch arch : {Arch{12, 0}, Arch{30, 0}, Arch{77, 0}, Arch{95, 'a'}, Arch{104, 0}}) {
+        CHECK_FALSE(is_known(arch));
+        CHECK(why_not_looked_up(arch) ==
+              "no GPU is " + arch.text() +
+                  ", give an architecture such as sm_80, sm_89, sm_90a, sm_100 or sm_120");
+        CHECK_THROWS_AS(facts_named(arch.text()), Error);
+    }
+    // A GPU may be newer than the library, which has no typical facts of it then.
+    CHECK(why_not_looked_up({130, 0}) == "");
+    CHECK_THROWS_WITH_AS(facts_named("sm_130"), doctest::Contains("knows no GPU of sm_130"), Error);
 }
 
 TEST_CASE("the facts of every arch can be divided by") {

@@ -42,8 +42,8 @@ class CommandTest(unittest.TestCase):
             file.write(content if isinstance(content, bytes) else content.encode())
         return self.path(name)
 
-    def run_command(self, *arguments, gpu=True, stdout=subprocess.PIPE, **environment):
-        """gpu=False: as on a machine without a driver."""
+    def run_command(self, *arguments, gpu=True, stdout=subprocess.PIPE, stdin="", **environment):
+        """gpu=False: as on a machine without a driver. `stdin` comes through a pipe."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("JITNEY_")}
         env["JITNEY_CACHE_DIR"] = self.cache
         if "JITNEY_LIBNVRTC" in os.environ:  # where this machine has it
@@ -53,7 +53,7 @@ class CommandTest(unittest.TestCase):
         env.update(environment)
         done = subprocess.run(
             [COMMAND, *arguments],
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             env=env,

@@ -59,6 +59,28 @@ class Cache(support.CommandTest):
         self.assertTrue(bad["reason"])
         self.assertIn(victim, self.run_command("cache", "verify").out)
 
+    def test_list_and_stat_agree_about_a_damaged_entry(self):
+        self.fill()
+        first, second = self.entries()
+        for damage in (
+            lambda path: os.truncate(path, 10),
+            lambda path: self.write(path, b"no entry at all" * 100),
+            lambda path: self.write(path, open(second["path"], "rb").read()),
+        ):
+            damage(first["path"])
+            listed = self.succeed("cache", "list", "--json").json
+            self.assertEqual([entry["path"] for entry in listed["entries"]], [second["path"]])
+            stat = self.succeed("cache", "stat", "--json").json
+            self.assertEqual((stat["entries"], stat["bytes"]), (1, second["bytes"]))
+            self.assertEqual((listed["damaged"], stat["damaged"]), (1, 1))
+            (bad,) = stat["layers"][0]["damaged"]
+            self.assertEqual(bad["file"], first["path"])
+            self.assertTrue(bad["reason"])
+            for command in ("list", "stat"):
+                self.assertIn("1 damaged file, which jitney cache verify names",
+                              self.succeed("cache", command).out)
+            self.assertIn(first["path"], self.run_command("cache", "verify").out)
+
     def test_prune_keeps_what_was_used_last(self):
         self.fill()
         first, second = self.entries()

@@ -219,8 +219,36 @@ class Explain(support.CommandTest):
         self.assertIn("needs sm_80 or newer", people)
 
     def test_unknown_architectures(self):
-        for arch in ("sm_foo", "80", "sm_", "sm_90b", "compute_80", "sm_99999"):
-            self.fail_with(2, [arch], "explain", "attention", *ATTENTION, "--arch", arch)
+        for arch in ("sm_foo", "80", "sm_", "sm_90b", "compute_80", "sm_99999", "sm_12", "sm_77",
+                     "sm_95", "sm_122", "sm_999"):
+            self.fail_with(2, [arch, "sm_80", "sm_90a"], "explain", "attention", *ATTENTION,
+                           "--arch", arch)
+
+    def test_options_that_contradict_each_other(self):
+        self.fail_with(2, ["--transposed", "--both"], "explain", "fp8-quantize", "--x", "64,64",
+                       "--arch", "sm_90a", "--transposed", "--both")
+        self.fail_with(2, ["--arch", "--device"], "explain", "rotary", "--q", "1,2,3,4",
+                       "--arch", "sm_90a", "--device", "0")
+        self.fail_with(2, ["--device", "--backend reference"], "bench", "rotary", "--q", "1,2,3,4",
+                       "--backend", "reference", "--device", "0")
+
+    def test_numbers_out_of_range(self):
+        for option in ("--scale", "--softcap"):
+            for value in ("1e-50", "1e300", "1e-400", "0", "-1", "nan", "inf", "x", ""):
+                self.fail_with(2, [option, f'"{value}"', "from 1.4e-45 to 3.4e+38", "0.125"],
+                               "explain", "attention", *ATTENTION, "--arch", "sm_90a", option, value)
+        large = "9" * 30
+        for option, words in (
+            ("--window-left", ["from -1 to 2147483647"]),
+            ("--max-kv-len", ["from 0 to"]),
+            ("--page-size", ["from 1 to"]),
+            ("--append", ["from 1 to"]),
+            ("--kv", ["more than 64 bits hold", "1,4096,32,128"]),
+            ("--mask", ["more than 64 bits hold"]),
+            ("--q-lens", ["more than 64 bits hold", "7,1,512"]),
+        ):
+            self.fail_with(2, [option, large, *words], "explain", "attention", "--q", "1,8,4,64",
+                           "--arch", "sm_90a", option, large)
 
     def test_names_of_architectures_that_no_gpu_uses(self):
         for arch, used in (("sm_90", "sm_90a"), ("sm_120a", "sm_120"), ("sm_100f", "sm_100")):

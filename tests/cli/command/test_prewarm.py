@@ -1,4 +1,6 @@
 """jitney prewarm: specializations from the line and from manifests, for several architectures."""
+import os
+import threading
 import unittest
 
 import support
@@ -60,6 +62,38 @@ class Prewarm(support.CommandTest):
         self.assertEqual(self.prewarm("--spec", spec, "--logits", function)["cached"], 1)
         self.fail_with(2, ["--logits"], "prewarm", "--spec", spec)
         self.fail_with(2, ["empty"], "prewarm", "--spec", spec, "--logits", self.write("no", " "))
+
+    def test_a_manifest_through_a_pipe(self):
+        text = f"# from elsewhere\n{ROTARY_80}\n"
+        outcome = self.succeed("prewarm", "--manifest", "/dev/stdin", "--json", stdin=text)
+        self.assertEqual([entry["spec"] for entry in outcome.json["entries"]], [ROTARY_80])
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=lambda: self.write("pipe", text))
+        writer.start()
+        listed = self.succeed("prewarm", "--manifest", pipe, "--list").out
+        writer.join()
+        self.assertEqual(listed, ROTARY_80 + "\n")
+        self.fail_with(2, ["/dev/stdin:1:"], "prewarm", "--manifest", "/dev/stdin", stdin="no")
+        self.fail_with(2, ["/dev/zero", "too many"], "prewarm", "--manifest", "/dev/zero")
+
+    def test_a_byte_order_mark(self):
+        marked = self.write("marked", b"\xef\xbb\xbf" + ROTARY_80.encode() + b"\r\n")
+        self.assertEqual(self.succeed("prewarm", "--manifest", marked, "--list").out, ROTARY_80 + "\n")
+        inside = self.write("inside", b"\n\xef\xbb\xbf" + ROTARY_80.encode())
+        self.fail_with(2, [f"{inside}:2:"], "prewarm", "--manifest", inside)
+
+    def test_options_of_a_model_without_one(self):
+        for option, value in (("--kv-cache", "both"), ("--format", "bf16"), ("--style", "half_split"),
+                              ("--arch", "sm_80")):
+            self.fail_with(2, [option, "--model"], "prewarm", "--spec", ROTARY_80, option, value)
+            self.fail_with(2, [option, "--model"], "prewarm", option, value)
+
+    def test_architectures_that_there_are_not(self):
+        for arch, words in (("sm_77", ["no GPU is sm_77", "sm_90a"]),
+                            ("sm_95", ["no GPU is sm_95", "sm_90a"]),
+                            ("sm_12", ["needs sm_75 or newer"])):
+            self.fail_with(2, words, "prewarm", "--spec", ROTARY_80.replace("sm_80", arch))
 
     def test_an_empty_manifest_is_nothing_to_do(self):
         summary = self.prewarm("--manifest", self.write("manifest", "# nothing yet\n"))

@@ -308,8 +308,8 @@ class Serving(support.CommandTest):
             (["--window-left", "-2"], ["--window-left", "-2"]),
             (["--window-right", "x"], ["--window-right", "x"]),
             (["--window-left", "3000000000"], ["--window-left"]),
-            (["--softcap", "0"], ["softcap is 0"]),
-            (["--softcap", "-3"], ["softcap is -3"]),
+            (["--softcap", "0"], ['--softcap is "0"']),
+            (["--softcap", "-3"], ['--softcap is "-3"']),
             (["--softcap", "inf"], ["--softcap"]),
             (["--max-kv-len", "-1"], ["--max-kv-len"]),
         ):
