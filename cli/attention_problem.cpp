@@ -119,6 +119,8 @@ AttentionArgs AttentionProblem::arguments(Device device) const {
         args.new_v = args.new_k;
     }
     call.apply(args);
+    args.logits = logits.function();
+    args.logits_values = empty_values(args.logits);
     return args;
 }
 

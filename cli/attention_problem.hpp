@@ -6,6 +6,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/attention_options.hpp"
+#include "cli/logits_option.hpp"
 #include "jitney/attention.hpp"
 
 namespace CLI {
@@ -26,6 +27,7 @@ struct AttentionProblem {
     int append = 0;  // new keys a request
     std::string format = "bf16";
     AttentionOptions call;
+    LogitsOption logits;  // of a command that makes no call, which adds it itself
 
     void add_to(CLI::App& command);
     // The call, its pointers null, and qo_indptr_host in the memory of this object.

@@ -110,9 +110,10 @@ void add_explain(CLI::App& root, Request& request) {
     CLI::App& group = add_group(root, request, "explain",
                                 "Say which specialization a problem gets, and why not the others");
     const auto attention = std::make_shared<Options<AttentionProblem>>();
-    add_force(
-        add_operation(group, request, "attention", "Attention, of the shapes given", attention),
-        attention->force, "As where this kernel is asked for by name");
+    CLI::App& command =
+        add_operation(group, request, "attention", "Attention, of the shapes given", attention);
+    attention->problem.logits.add_to(command, "With the logits function in this file");
+    add_force(command, attention->force, "As where this kernel is asked for by name");
     add_operation(group, request, "rotary", "Rotary position embedding, of the shapes given",
                   std::make_shared<Options<RotaryProblem>>());
     add_operation(group, request, "fp8-quantize",

@@ -12,12 +12,11 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
-#include "cli/file.hpp"
+#include "cli/logits_option.hpp"
 #include "cli/manifest.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
-#include "jitney/logits.hpp"
 #include "policy/spec.hpp"
 
 namespace jitney::cli {
@@ -121,9 +120,8 @@ int prewarm_all(const Options& options, bool json) {
             "of a problem");
     }
     // Made, so that specializations that name them can be compiled.
-    constexpr std::uint64_t most = std::uint64_t{1} << 16;
     for (const std::string& path : options.logits)
-        LogitsFunction::from_source(read_text(path, most, "a logits function"));
+        read_logits(path);
     const std::vector<std::string> specs = specializations(options);
     if (options.list) {
         print_list(specs, json);

@@ -10,6 +10,7 @@
 #include "cli/arguments.hpp"
 #include "cli/attention_options.hpp"
 #include "cli/errors.hpp"
+#include "cli/logits_option.hpp"
 #include "cli/run.hpp"
 #include "jitney/attention.hpp"
 #include "reference/attention.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct Options : RunOptions {
     AttentionOptions call;
+    LogitsOption logits;
     bool lse = false;
 };
 
@@ -46,11 +48,20 @@ constexpr std::array kFields = {
     Field{"new_v", &AttentionArgs::new_v},
 };
 
-// What the file may hold.
-std::vector<std::string_view> names() {
+// What the file may hold: the tensors of the call, and those of the logits function's parameters.
+std::vector<std::string_view> names(const std::vector<std::string>& parameters) {
     std::vector<std::string_view> all = {"q", "k", "v", "k_pool", "v_pool"};
     for (const Field& field : kFields)
         all.push_back(field.name);
+    for (const std::string& name : parameters) {
+        if (std::find(all.begin(), all.end(), name) != all.end()) {
+            refuse(fmt::format(
+                "the logits function has the parameter '{}', and a tensor of the call is called "
+                "so: rename the parameter",
+                name));
+        }
+    }
+    all.insert(all.end(), parameters.begin(), parameters.end());
     return all;
 }
 
@@ -115,21 +126,29 @@ void check_in_file(AttentionArgs args, const Options& options) {
         args.lse = Tensor::contiguous(nullptr, DType::fp32, shape_of_lse(args.q), args.q.device);
     }
     checks::check(args, checks::Data::absent);
+    args.logits = {};  // which says nothing of the values
     reference::check(reference_call(args));
 }
 
 int run_attention(const Options& options, bool json) {
-    Run run(options, names());
+    const LogitsFunction logits = options.logits.function();
+    const std::vector<std::string> parameters = parameter_names(logits);
+    Run run(options, names(parameters));
     const Keys keys = keys_of(run, options.input);
     for (const Field& field : kFields) {
         if (field.index) run.narrow(field.name);
     }
     const auto in_file = [&run](std::string_view name) { return run.at(name); };
-    check_in_file(arguments(run, options, keys, in_file, in_file), options);
+    AttentionArgs checked = arguments(run, options, keys, in_file, in_file);
+    checked.logits = logits;
+    checked.logits_values = empty_values(logits);
+    check_in_file(checked, options);
 
     AttentionArgs args = arguments(
         run, options, keys, [&run](std::string_view name) { return run.input(name); },
         [&run](std::string_view name) { return run.updated(name); });
+    args.logits = logits;
+    args.logits_values = values_in(run, logits);
     args.out = run.output("out", args.q.dtype, shape_of(args.q));
     if (options.lse) args.lse = run.output("lse", DType::fp32, shape_of_lse(args.q));
     if (args.qo_indptr) {
@@ -154,6 +173,10 @@ void add_run_attention(CLI::App& group, Request& request) {
         [options](bool json) { return run_attention(*options, json); });
     options->add_to(command);
     options->call.add_to(command);
+    options->logits.add_to(
+        command,
+        "Edit the scores by the logits function in this file, whose parameters are tensors of IN "
+        "called like them");
     command.add_flag("--lse", options->lse, "Give the log-sum-exp of each row, too");
 }
 

@@ -43,6 +43,42 @@ class Jit(support.CommandTest):
                 result = self.succeed(*arguments, **environment).json
                 self.assertEqual((result["backend"], result["spec"]), ("jit", chosen))
 
+    def test_a_logits_function(self):
+        function = self.write("function", "param const float* slopes\nparam float cap\n"
+                              "param int twice\nparam long long far\n"
+                              "cap * score - slopes[head] + twice - float(far)\n")
+        requests = Requests(q_lens=[2, 2], kv_lens=[9, 9])
+        values = {
+            "slopes": ("F32", [4], [1, 2, 3, 4]), "cap": ("F32", [1], [0.5]),
+            "twice": ("I32", [], [2]), "far": ("I64", [1], [2**40]),
+        }
+        dense = {**requests.equal_queries(), **requests.padded_keys(), **requests.lens()}
+        source = self.write("in", safetensors({**dense, **values}))
+        call = ["run", "attention", source, "-o", self.path("out"), "--json"]
+        edited = self.succeed(*call, "--logits", function, **self.driver).json["spec"]
+        self.assertRegex(edited, r",logits=[0-9a-f]{16}>@sm_90a$")
+        # What explain names, and what prewarm takes the file for.
+        explained = self.succeed(
+            "explain", "attention", "--q", "2,2,4,8", "--kv", "2,10,2,8", "--lengths", "--format",
+            "fp32", "--logits", function, "--arch", "sm_90a", "--json",
+        ).json
+        self.assertEqual(explained["chosen"], edited)
+        warm = self.succeed("prewarm", "--spec", edited, "--logits", function, "--json").json
+        self.assertEqual(warm["cached"], 1)
+        # Without the function its parameters are tensors of no meaning.
+        self.fail_with(2, ["takes q, k, v"], *call, **self.driver)
+        for name, tensor, words in (
+            ("slopes", None, ['no tensor "slopes"']),
+            ("cap", ("F32", [2], [1, 2]), ["cap", "'float cap'", "one fp32"]),
+            ("cap", ("I32", [1], [1]), ["cap", "one fp32"]),
+            ("twice", ("I64", [1], [1]), ["twice", "one int32"]),
+        ):
+            wrong = {**dense, **values, name: tensor}
+            if tensor is None:
+                del wrong[name]
+            self.write("in", safetensors(wrong))
+            self.fail_with(2, words, *call, "--logits", function, **self.driver)
+
     def test_a_cold_call_compiles_and_keeps(self):
         arguments, environment = self.attention()
         spec = self.succeed(*arguments, **environment).json["spec"]

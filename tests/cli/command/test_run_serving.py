@@ -1,5 +1,6 @@
 """jitney run attention on requests as a server has them, against the same requests one by one."""
 import math
+import os
 import random
 import unittest
 
@@ -206,6 +207,21 @@ class Serving(support.CommandTest):
         source = self.write("in", safetensors(tensors))
         with self.subTest(words=words):
             self.fail_with(2, words, "run", "attention", source, "-o", self.path("none"), *flags)
+
+    def test_a_logits_function_needs_a_gpu(self):
+        requests = Requests(q_lens=[2, 2], kv_lens=[9, 9])
+        source = self.write("in", safetensors(requests.alone(0)))
+        call = ["run", "attention", source, "-o", self.path("out"), "--logits"]
+        self.fail_with(1, ["logits function", "GPU"], *call, self.write("f", "score"), gpu=False)
+        for text, words in (
+            ("", ["empty"]),
+            ("score)", ["line 1", "'('"]),
+            ("param float int\nscore", ["line 1", "'int'"]),
+            ("param float mask\nscore", ["'mask'", "rename"]),
+        ):
+            self.fail_with(2, words, *call, self.write("f", text), gpu=False)
+        self.fail_with(1, ["absent"], *call, self.path("absent"), gpu=False)
+        self.assertFalse(os.path.exists(self.path("out")))
 
     def test_values_that_cannot_be_meant(self):
         """Whatever backend would have run it: the sentence names tensor, place and value."""
