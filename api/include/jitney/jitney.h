@@ -137,7 +137,7 @@ typedef struct jitney_attention_args {
     size_t workspace_bytes;
 
     const jitney_logits_function* logits; /* edits the scores; on a GPU alone */
-    jitney_logits_value logits_values[4];
+    jitney_logits_value logits_values[4]; /* one for each parameter; the others are 0 */
 } jitney_attention_args;
 
 /* Runs attention: picks decode or prefill, the variant and the backend. Asynchronous on `stream`
