@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "api/call_memory.hpp"
-
 namespace jitney {
 namespace {
 
@@ -29,8 +27,7 @@ bool same_kinds(const LogitsValues& a, const LogitsValues& b) noexcept {
 
 // All fields are named, so that one that is added does not compile until it is compared too.
 
-bool same_but_for_places(const AttentionArgs& args, const AttentionArgs& prepared,
-                         Lengths lengths) noexcept {
+bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths lengths) noexcept {
     const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
                  kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
                  kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
@@ -56,17 +53,13 @@ bool same_but_for_places(const AttentionArgs& args, const AttentionArgs& prepare
                                           std::ranges::equal(args.qo_indptr_host, qo_indptr_host));
 }
 
-bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths lengths) noexcept {
-    return same_but_for_places(args, prepared, lengths) && checks::lies_apart(args);
-}
-
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept {
     const auto& [q, k, q_out, k_out, cos, sin, positions, style] = prepared;
     return same_form(args.q, q) && same_form(args.k, k) && same_form(args.q_out, q_out) &&
            same_form(args.k_out, k_out) && same_form(args.cos, cos) && same_form(args.sin, sin) &&
            same_form(args.positions, positions) && args.style == style &&
            same_place(args.q, args.q_out, q, q_out) &&
-           (!args.k || same_place(*args.k, *args.k_out, *k, *k_out)) && checks::lies_apart(args);
+           (!args.k || same_place(*args.k, *args.k_out, *k, *k_out));
 }
 
 }  // namespace jitney

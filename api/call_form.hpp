@@ -33,13 +33,10 @@ inline bool same_form(const std::optional<Tensor>& a, const std::optional<Tensor
 // many page numbers there are.
 enum class Lengths { same, any };
 
-// The checks of `prepared` hold for `args` too, those that look at addresses included; false where
-// that needs a closer look. The workspace is no part of it.
+// The checks of `prepared` hold for `args` too, but for whether its tensors lie apart. The
+// workspace is no part of it.
 bool same_form(const AttentionArgs& args, const AttentionArgs& prepared,
                Lengths lengths = Lengths::same) noexcept;
-// Whether the tensors of `args` lie apart is not asked.
-bool same_but_for_places(const AttentionArgs& args, const AttentionArgs& prepared,
-                         Lengths lengths) noexcept;
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept;
 
 }  // namespace jitney

@@ -64,12 +64,13 @@ void CallMemory::updates(const char* in_name, const Tensor& in, const char* name
 void CallMemory::writes(const Workspace& workspace) noexcept {
     if (workspace.data == nullptr || workspace.bytes == 0) return;
     constexpr std::size_t most = std::size_t{1} << 57;
-    workspace_.data = workspace.data;
-    workspace_.dtype = DType::boolean;
-    workspace_.ndim = 1;
-    workspace_.shape[0] = static_cast<std::int64_t>(std::min(workspace.bytes, most));
-    workspace_.strides[0] = 1;
-    writes("the workspace", workspace_);
+    Tensor& bytes = workspace_.emplace();
+    bytes.data = workspace.data;
+    bytes.dtype = DType::boolean;
+    bytes.ndim = 1;
+    bytes.shape[0] = static_cast<std::int64_t>(std::min(workspace.bytes, most));
+    bytes.strides[0] = 1;
+    writes("the workspace", bytes);
 }
 
 void CallMemory::check() const {
@@ -78,7 +79,10 @@ void CallMemory::check() const {
                    {found_other_.name, *found_other_.tensor, ""}, found_);
 }
 
-void add(CallMemory& memory, const AttentionArgs& args) noexcept {
+namespace {
+
+template <class Memory>
+void add_tensors(Memory& memory, const AttentionArgs& args) noexcept {
     const bool appends = args.new_k.has_value();
     memory.writes("out", args.out);
     if (args.lse) memory.writes("lse", *args.lse);
@@ -94,10 +98,10 @@ void add(CallMemory& memory, const AttentionArgs& args) noexcept {
         const std::optional<Tensor>& tensor = args.*field.member;
         if (tensor && field.member != &AttentionArgs::lse) memory.reads(field.name, *tensor);
     }
-    memory.writes(args.workspace);
 }
 
-void add(CallMemory& memory, const RotaryArgs& args) noexcept {
+template <class Memory>
+void add_tensors(Memory& memory, const RotaryArgs& args) noexcept {
     memory.updates("q", args.q, "q_out", args.q_out);
     if (args.k) memory.updates("k", *args.k, "k_out", *args.k_out);
     memory.reads("cos", args.cos);
@@ -105,7 +109,8 @@ void add(CallMemory& memory, const RotaryArgs& args) noexcept {
     if (args.positions) memory.reads("positions", *args.positions);
 }
 
-void add(CallMemory& memory, const AppendKvArgs& args) noexcept {
+template <class Memory>
+void add_tensors(Memory& memory, const AppendKvArgs& args) noexcept {
     using Field = std::pair<const char*, std::optional<Tensor> AppendKvArgs::*>;
     static constexpr std::array kRead = {
         Field{"new_indptr", &AppendKvArgs::new_indptr},
@@ -130,6 +135,116 @@ void add(CallMemory& memory, const AppendKvArgs& args) noexcept {
         if (args.*member) memory.reads(name, *(args.*member));
     }
 }
+
+template <class Args>
+const Workspace* workspace_of(const Args& args) noexcept {
+    if constexpr (requires { args.workspace; }) {
+        return &args.workspace;
+    } else {
+        return nullptr;
+    }
+}
+
+template <class Args>
+void add(CallMemory& memory, const Args& args) noexcept {
+    add_tensors(memory, args);
+    if (const Workspace* workspace = workspace_of(args)) memory.writes(*workspace);
+}
+
+// The tensors of a call, those that are written first.
+class Tensors {
+  public:
+    void reads(const char*, const Tensor& tensor) noexcept { all_.at(count_++) = &tensor; }
+    void writes(const char*, const Tensor& tensor) noexcept {
+        all_.at(count_++) = all_[written_];
+        all_[written_++] = &tensor;
+    }
+    void updates(const char* in_name, const Tensor& in, const char* name,
+                 const Tensor& out) noexcept {
+        if (in.data != out.data) reads(in_name, in);
+        writes(name, out);
+    }
+
+    std::span<const Tensor* const> all() const noexcept { return {all_.data(), count_}; }
+    std::size_t written() const noexcept { return written_; }
+
+  private:
+    std::array<const Tensor*, 24> all_{};
+    std::size_t count_ = 0;
+    std::size_t written_ = 0;
+};
+
+// Of a plan's tensors, this one may have another size in each call.
+const Tensor* sized_anew(const AttentionArgs& args) noexcept {
+    return args.kv_page_indices ? &*args.kv_page_indices : nullptr;
+}
+const Tensor* sized_anew(const RotaryArgs&) noexcept {
+    return nullptr;
+}
+
+}  // namespace
+
+template <class Args>
+bool lies_apart(const Args& args) noexcept {
+    CallMemory memory;
+    add(memory, args);
+    return memory.apart();
+}
+
+template <class Args>
+void check_memory(const Args& args) {
+    CallMemory memory;
+    add(memory, args);
+    memory.check();
+}
+
+template bool lies_apart(const AttentionArgs&) noexcept;
+template bool lies_apart(const RotaryArgs&) noexcept;
+template bool lies_apart(const AppendKvArgs&) noexcept;
+template void check_memory(const AttentionArgs&);
+template void check_memory(const RotaryArgs&);
+template void check_memory(const AppendKvArgs&);
+
+template <class Args>
+FormMemory<Args>::FormMemory(const Args& args) noexcept {
+    Tensors tensors;
+    add_tensors(tensors, args);
+    written_count_ = tensors.written();
+    for (const Tensor* tensor : tensors.all()) {
+        const Span span = span_of(*tensor);
+        const auto begin = reinterpret_cast<std::uintptr_t>(tensor->data);
+        parts_.at(count_++) = {
+            reinterpret_cast<const char*>(tensor) - reinterpret_cast<const char*>(&args),
+            begin - span.first, span.bytes};
+    }
+}
+
+template <class Args>
+bool FormMemory<Args>::apart_at_a_glance(const Args& args) const noexcept {
+    const auto* const begin = reinterpret_cast<const char*>(&args);
+    const Tensor* const sized = sized_anew(args);
+    std::array<Span, kMostParts> spans;
+    for (std::size_t i = 0; i < count_; ++i) {
+        const auto* const tensor = reinterpret_cast<const Tensor*>(begin + parts_[i].place);
+        spans[i] = {reinterpret_cast<std::uintptr_t>(tensor->data) - parts_[i].below,
+                    parts_[i].bytes};
+        if (tensor == sized) spans[i] = span_of(*tensor);
+    }
+    bool together = false;
+    for (std::size_t written = 0; written < written_count_; ++written) {
+        for (std::size_t i = written + 1; i < count_; ++i)
+            together |= meet(spans[written], spans[i]);
+    }
+    if (const Workspace* workspace = workspace_of(args)) {
+        const Span memory{reinterpret_cast<std::uintptr_t>(workspace->data), workspace->bytes};
+        for (std::size_t i = 0; i < count_; ++i)
+            together |= meet(memory, spans[i]);
+    }
+    return !together;
+}
+
+template class FormMemory<AttentionArgs>;
+template class FormMemory<RotaryArgs>;
 
 void check_apart(const Named& written, const Named& other) {
     const Sharing found = shared(written.tensor, other.tensor);

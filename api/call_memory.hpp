@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "api/overlap.hpp"
 #include "api/tensor_checks.hpp"
@@ -44,30 +46,49 @@ class CallMemory {
     std::array<Part, 24> read_;
     std::size_t written_count_ = 0;
     std::size_t read_count_ = 0;
-    Tensor workspace_;
+    std::optional<Tensor> workspace_;
     Sharing found_ = Sharing::none;
     Part found_written_{};
     Part found_other_{};
 };
 
-// All that such a call has.
-void add(CallMemory& memory, const AttentionArgs& args) noexcept;
-void add(CallMemory& memory, const RotaryArgs& args) noexcept;
-void add(CallMemory& memory, const AppendKvArgs& args) noexcept;
-
 template <class Args>
-bool lies_apart(const Args& args) noexcept {
-    CallMemory memory;
-    add(memory, args);
-    return memory.apart();
-}
+bool lies_apart(const Args& args) noexcept;
 
+// Throws where it does not.
 template <class Args>
-void check_memory(const Args& args) {
-    CallMemory memory;
-    add(memory, args);
-    memory.check();
-}
+void check_memory(const Args& args);
+
+// The check for calls of one form, whose tensors have their sizes and strides in common: how far
+// they reach is worked out once, and what is left are a few comparisons.
+template <class Args>
+class FormMemory {
+  public:
+    FormMemory() = default;
+    // Its addresses mean nothing, but where results are in place.
+    explicit FormMemory(const Args& args) noexcept;
+
+    bool lies_apart(const Args& args) const noexcept {
+        return apart_at_a_glance(args) || checks::lies_apart(args);
+    }
+
+  private:
+    struct Part {
+        std::ptrdiff_t place;  // of the tensor in the arguments
+        std::uintptr_t below;  // bytes before its address
+        std::uintptr_t bytes;
+    };
+    static constexpr std::size_t kMostParts = 24;
+
+    bool apart_at_a_glance(const Args& args) const noexcept;
+
+    std::array<Part, kMostParts> parts_{};  // those that are written first
+    std::size_t count_ = 0;
+    std::size_t written_count_ = 0;
+};
+
+extern template class FormMemory<AttentionArgs>;
+extern template class FormMemory<RotaryArgs>;
 
 // Of two tensors.
 void check_apart(const Named& written, const Named& other);

@@ -76,7 +76,7 @@ void check_planned(const AttentionArgs& args, const AttentionArgs& planned, bool
             "the plan's kernel reads 16 bytes at a time, and a tensor of the call does not begin "
             "at a multiple of that: align it, or make the plan with tensors that begin like it");
     }
-    if (!same_but_for_places(in_the_plans_place(args, planned), planned, Lengths::any)) {
+    if (!same_form(in_the_plans_place(args, planned), planned, Lengths::any)) {
         refuse(
             "the call is not of the form that the plan was made for: make a plan for such "
             "calls");

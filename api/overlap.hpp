@@ -9,10 +9,10 @@
 namespace jitney::checks {
 
 // All bytes from a view's lowest to its highest; none of one that is empty or has no data. Runs on
-// every call.
+// every call: without branches, and without zeros that are overwritten.
 struct Span {
-    std::uintptr_t first = 0;
-    std::uintptr_t bytes = 0;
+    std::uintptr_t first;
+    std::uintptr_t bytes;
 };
 
 inline Span span_of(const Tensor& tensor) noexcept {
@@ -23,8 +23,10 @@ inline Span span_of(const Tensor& tensor) noexcept {
     for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.ndim); ++i) {
         const auto stride = static_cast<std::uint64_t>(tensor.strides[i]);
         const std::uint64_t reach = static_cast<std::uint64_t>(tensor.shape[i] - 1) * stride;
-        (tensor.strides[i] < 0 ? below : above) += reach;
-        empty = empty || tensor.shape[i] == 0;
+        const std::uint64_t backwards = tensor.strides[i] < 0 ? reach : 0;
+        below += backwards;
+        above += reach - backwards;
+        empty |= tensor.shape[i] == 0;
     }
     const auto size = static_cast<std::uint64_t>(size_of(tensor.dtype));
     const auto bytes = empty ? 0 : (above - below + 1) * size;
@@ -32,8 +34,8 @@ inline Span span_of(const Tensor& tensor) noexcept {
 }
 
 inline bool meet(const Span& a, const Span& b) noexcept {
-    if (a.bytes == 0 || b.bytes == 0) return false;
-    return b.first - a.first < a.bytes || a.first - b.first < b.bytes;
+    const bool begins_within = (b.first - a.first < a.bytes) | (a.first - b.first < b.bytes);
+    return (a.bytes != 0) & (b.bytes != 0) & begins_within;
 }
 
 enum class Sharing {

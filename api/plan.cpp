@@ -2,6 +2,7 @@
 
 #include "api/attention_fields.hpp"
 #include "api/call_form.hpp"
+#include "api/call_memory.hpp"
 #include "api/check.hpp"
 #include "api/check_plan.hpp"
 #include "api/explained_choice.hpp"
@@ -15,6 +16,7 @@ namespace jitney {
 
 struct PreparedPlan {
     AttentionArgs args;
+    checks::FormMemory<AttentionArgs> memory;
     bool aligned = true;
     bool on_host = false;
     std::unique_ptr<const PreparedAttention> prepared;  // null on the host, and without rows
@@ -61,6 +63,7 @@ std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
         }
     }
     fill_addresses(plan->args);
+    plan->memory = checks::FormMemory(plan->args);
     return plan;
 }
 
@@ -71,7 +74,7 @@ AttentionPlan::AttentionPlan(const AttentionArgs& args) : plan_(make_plan(args))
 void AttentionPlan::run(const AttentionArgs& args, Stream stream) const {
     note_nothing_ran();
     const PreparedPlan& plan = *plan_;
-    if (!same_form(args, plan.args, Lengths::any)) [[unlikely]] {
+    if (!same_form(args, plan.args, Lengths::any) || !plan.memory.lies_apart(args)) [[unlikely]] {
         checks::check_planned(args, plan.args, plan.aligned && plan.prepared != nullptr);
     }
     if (plan.prepared != nullptr) {

@@ -68,6 +68,7 @@ std::unique_ptr<PreparedAttention> prepare(const AttentionArgs& args,
     const runtime::DeviceInfo& device = enter_device(args.q.device);
     auto prepared = std::make_unique<PreparedAttention>();
     prepared->args = args;
+    prepared->memory = checks::FormMemory(args);
     prepared->qo_indptr_host.assign(args.qo_indptr_host.begin(), args.qo_indptr_host.end());
     prepared->args.qo_indptr_host = prepared->qo_indptr_host;
     prepared->decision = decision;

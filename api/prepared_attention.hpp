@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "api/call_memory.hpp"
 #include "api/decision.hpp"
 #include "jitney/attention.hpp"
 #include "kernel_sources/attention/params.h"
@@ -15,7 +16,8 @@
 namespace jitney {
 
 struct PreparedAttention {
-    AttentionArgs args;               // the form; its addresses mean nothing
+    AttentionArgs args;  // the form; its addresses mean nothing
+    checks::FormMemory<AttentionArgs> memory;
     std::vector<int> qo_indptr_host;  // what args.qo_indptr_host shows
     Decision decision;
     policy::AttentionChoice choice;

@@ -22,6 +22,7 @@ std::unique_ptr<PreparedRotary> prepare(const RotaryArgs& args,
     }
     auto prepared = std::make_unique<PreparedRotary>();
     prepared->args = args;
+    prepared->memory = checks::FormMemory(args);
     prepared->decision = decision;
     prepared->choice = policy::choose_rotary(problem, facts);
     prepared->kernel = &load_kernel(prepared->choice.spec, device, stream);

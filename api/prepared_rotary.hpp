@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/call_memory.hpp"
 #include "api/decision.hpp"
 #include "jitney/rotary.hpp"
 #include "kernel_sources/rotary/params.h"
@@ -13,6 +14,7 @@ namespace jitney {
 
 struct PreparedRotary {
     RotaryArgs args;  // the form; its addresses mean nothing
+    checks::FormMemory<RotaryArgs> memory;
     Decision decision;
     policy::RotaryChoice choice;
     const runtime::Kernel* kernel = nullptr;

@@ -11,7 +11,7 @@
 
 namespace jitney {
 
-// Prepared has `args`, whose addresses mean nothing, and `decision`.
+// Prepared has `args`, whose addresses mean nothing, `memory`, which is theirs, and `decision`.
 template <class Prepared>
 class RecentCalls {
   public:
@@ -20,7 +20,8 @@ class RecentCalls {
     static const Prepared* find(const Args& args, const Decision& decision) noexcept {
         if (mine == nullptr) return nullptr;
         for (const std::unique_ptr<Prepared>& call : mine->calls_) {
-            if (call != nullptr && same_form(args, call->args) && call->decision == decision) {
+            if (call != nullptr && same_form(args, call->args) && call->decision == decision &&
+                call->memory.lies_apart(args)) {
                 return call.get();
             }
         }

@@ -195,6 +195,7 @@ TEST_CASE("fp8_linear: the largest margins, and numbers of any size, make no NaN
             Fp8LinearProblem problem(test);
             for (HostTensor* tensor : {&problem.x, &problem.weight, &problem.grad_y})
                 tensor->fill([&](std::int64_t i) { return i % 5 == 0 ? amax : 0.0; });
+            problem.bias.fill([](std::int64_t i) { return static_cast<double>(i % 3) - 1.0; });
             const OnGpu tensors(problem);
             const auto gpu = [&](HostTensor& tensor) { return tensors.of(problem, tensor).view(); };
             fp8_state_reset(problem.state.view());
@@ -208,8 +209,10 @@ TEST_CASE("fp8_linear: the largest margins, and numbers of any size, make no NaN
             check_states(tensors.state.download(), problem.state);
             CHECK(differing(tensors.x_codes.download(), problem.x_codes) == 0);
             const HostTensor y = tensors.y.download();
-            for (std::int64_t i = 0; i < y.elements(); ++i)
+            for (std::int64_t i = 0; i < y.elements(); ++i) {
                 CHECK_FALSE(std::isnan(y.get(i)));
+                CHECK_FALSE(std::isnan(problem.y.get(i)));
+            }
         }
     }
 }
