@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/c_abi_explain.hpp"
 
@@ -11,6 +12,7 @@
 #include "api/c_abi_error.hpp"
 #include "api/refuse.hpp"
 #include "jitney/explain.hpp"
+#include "jitney/fp8_linear.hpp"
 
 namespace jitney::c_abi {
 namespace {
@@ -30,15 +32,34 @@ std::string quoted(std::string_view text) {
     return result + '"';
 }
 
-}  // namespace
-
-std::string json_of(const Explanation& explanation) {
+std::string candidates_of(const std::vector<ExplainedCandidate>& all) {
     std::string candidates;
-    for (const ExplainedCandidate& each : explanation.candidates) {
+    for (const ExplainedCandidate& each : all) {
         if (!candidates.empty()) candidates += ',';
         candidates += fmt::format(R"({{"kernel":{},"accepted":{},"reason":{}}})",
                                   quoted(each.kernel), each.accepted, quoted(each.reason));
     }
+    return candidates;
+}
+
+}  // namespace
+
+std::string json_of(const ExplainedLaunches& explanation) {
+    std::string launches;
+    for (const ExplainedLaunch& each : explanation.launches) {
+        if (!launches.empty()) launches += ',';
+        launches +=
+            fmt::format(R"({{"spec":{},"grid":[{}],"block":[{}],"shared_bytes":{},"splits":{},)"
+                        R"("workspace_bytes":{}}})",
+                        quoted(each.spec), fmt::join(each.grid, ","), fmt::join(each.block, ","),
+                        each.shared_bytes, each.splits, each.workspace_bytes);
+    }
+    return fmt::format(R"({{"arch":{},"launches":[{}],"workspace_bytes":{},"candidates":[{}]}})",
+                       quoted(explanation.arch), launches, explanation.workspace_bytes,
+                       candidates_of(explanation.candidates));
+}
+
+std::string json_of(const Explanation& explanation) {
     return fmt::format(
         R"({{"arch":{},"chosen":{},"grid":[{}],"block":[{}],"shared_bytes":{},"splits":{},)"
         R"("batch_invariant":{},"split_keys":{},"workspace_bytes":{},"candidates":[{}]}})",
@@ -46,7 +67,7 @@ std::string json_of(const Explanation& explanation) {
         explanation.chosen.empty() ? std::string("null") : quoted(explanation.chosen),
         fmt::join(explanation.grid, ","), fmt::join(explanation.block, ","),
         explanation.shared_bytes, explanation.splits, explanation.batch_invariant,
-        explanation.split_keys, explanation.workspace_bytes, candidates);
+        explanation.split_keys, explanation.workspace_bytes, candidates_of(explanation.candidates));
 }
 
 namespace {
@@ -105,6 +126,16 @@ jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, 
 
 jitney_status jitney_explain_fp8_gemm(const jitney_fp8_gemm_args* args, const char* arch,
                                       const char** json) {
+    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
+}
+
+jitney_status jitney_explain_fp8_linear(const jitney_fp8_linear_args* args, const char* arch,
+                                        const char** json) {
+    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
+}
+
+jitney_status jitney_explain_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
+                                                 const char* arch, const char** json) {
     return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
 }
 

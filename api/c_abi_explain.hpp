@@ -8,5 +8,6 @@
 namespace jitney::c_abi {
 
 std::string json_of(const Explanation& explanation);
+std::string json_of(const ExplainedLaunches& explanation);
 
 }  // namespace jitney::c_abi

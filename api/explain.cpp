@@ -14,20 +14,6 @@
 namespace jitney {
 namespace {
 
-policy::DeviceFacts facts_for(std::string_view arch, const Device& device) {
-    if (!arch.empty()) return policy::facts_named(arch);
-    if (device.type == DeviceType::cpu || !runtime::driver_available()) {
-        throw Error(ErrorCode::no_device,
-                    "there is no GPU to explain the call for: name an arch such as sm_90a");
-    }
-    return facts_of(runtime::device(device.index));
-}
-
-ExplainedCandidate explained(const policy::Candidate& candidate) {
-    return {std::string(policy::info(candidate.kernel).name), candidate.accepted(),
-            policy::reason_text(candidate)};
-}
-
 void fill(Explanation& explanation, const policy::Spec& spec, const policy::Geometry& geometry) {
     explanation.chosen = policy::text_of(spec);
     explanation.grid = geometry.grid;
@@ -40,7 +26,7 @@ template <class Args, class Rank, class Choose>
 Explanation explain_one(const Args& args, const Device& device, std::string_view arch,
                         const Rank& rank, const Choose& choose) {
     const auto problem = checks::check(args, checks::Data::absent);
-    const policy::DeviceFacts facts = facts_for(arch, device);
+    const policy::DeviceFacts facts = facts_to_explain(arch, device);
     Explanation explanation;
     explanation.arch = facts.arch.text();
     if (checks::has_no_rows(problem)) return explanation;
@@ -54,6 +40,20 @@ Explanation explain_one(const Args& args, const Device& device, std::string_view
 }
 
 }  // namespace
+
+policy::DeviceFacts facts_to_explain(std::string_view arch, const Device& device) {
+    if (!arch.empty()) return policy::facts_named(arch);
+    if (device.type == DeviceType::cpu || !runtime::driver_available()) {
+        throw Error(ErrorCode::no_device,
+                    "there is no GPU to explain the call for: name an arch such as sm_90a");
+    }
+    return facts_of(runtime::device(device.index));
+}
+
+ExplainedCandidate explained(const policy::Candidate& candidate) {
+    return {std::string(policy::info(candidate.kernel).name), candidate.accepted(),
+            policy::reason_text(candidate)};
+}
 
 void add_choice(Explanation& explanation, const policy::AttentionProblem& problem,
                 const policy::AttentionChoice& choice) {
@@ -70,7 +70,7 @@ void add_choice(Explanation& explanation, const policy::AttentionProblem& proble
 
 Explanation explain(const AttentionArgs& args, std::string_view arch) {
     const policy::AttentionProblem problem = checks::check(args, checks::Data::absent);
-    const policy::DeviceFacts facts = facts_for(arch, args.q.device);
+    const policy::DeviceFacts facts = facts_to_explain(arch, args.q.device);
     Explanation explanation;
     explanation.arch = facts.arch.text();
     if (checks::has_no_rows(problem)) return explanation;
@@ -100,7 +100,7 @@ Explanation explain(const AppendKvArgs& args, std::string_view arch) {
 
 Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch) {
     const policy::Fp8QuantizeProblem problem = checks::check(args, checks::Data::absent).problem;
-    const policy::DeviceFacts facts = facts_for(arch, args.x.device);
+    const policy::DeviceFacts facts = facts_to_explain(arch, args.x.device);
     Explanation explanation;
     explanation.arch = facts.arch.text();
     if (checks::has_no_rows(problem)) return explanation;
@@ -120,7 +120,7 @@ Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch) {
 
 Explanation explain(const Fp8GemmArgs& args, std::string_view arch) {
     const policy::Fp8GemmProblem problem = checks::check(args, checks::Data::absent);
-    const policy::DeviceFacts facts = facts_for(arch, args.a.device);
+    const policy::DeviceFacts facts = facts_to_explain(arch, args.a.device);
     Explanation explanation;
     explanation.arch = facts.arch.text();
     if (checks::has_no_rows(problem)) return explanation;

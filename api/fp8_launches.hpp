@@ -78,6 +78,7 @@ inline ScratchBytes bytes_of(const policy::ColumnSumsChoice& choice) noexcept {
     return {choice.counter_bytes, choice.part_bytes};
 }
 
+policy::ColumnSumsProblem sums_problem(const Tensor& x, const Tensor& sums);
 ScratchBytes needed(const Tensor& x, const Tensor& sums, const policy::DeviceFacts& facts);
 
 // out[col] is the sum of the column of x, [rows, cols]; none where there are no columns.

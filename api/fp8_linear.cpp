@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "api/check_fp8_linear.hpp"
+#include "api/explained_choice.hpp"
 #include "api/fp8_linear_pass.hpp"
 #include "api/kernel_launch.hpp"
 #include "api/last_run.hpp"
@@ -184,6 +185,21 @@ std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args) {
     checks::Fp8LinearBackwardCall call = checks::check(args, checks::Data::absent);
     const Fp8OwnCodes own = own_codes(args, call);
     return workspace_bytes(backward_pass(args, call), own, args.grad_y.device);
+}
+
+ExplainedLaunches explain(const Fp8LinearArgs& args, std::string_view arch) {
+    checks::Fp8LinearCall call = checks::check(args, checks::Data::absent);
+    const policy::DeviceFacts facts = facts_to_explain(arch, args.x.device);
+    if (is_empty(call)) return explain({}, {}, facts);
+    const Fp8OwnCodes own = own_codes(args, call);
+    return explain(forward_pass(args, call), own, facts);
+}
+
+ExplainedLaunches explain(const Fp8LinearBackwardArgs& args, std::string_view arch) {
+    checks::Fp8LinearBackwardCall call = checks::check(args, checks::Data::absent);
+    const policy::DeviceFacts facts = facts_to_explain(arch, args.grad_y.device);
+    const Fp8OwnCodes own = own_codes(args, call);
+    return explain(backward_pass(args, call), own, facts);
 }
 
 void fp8_linear(const Fp8LinearArgs& args, Stream stream) {

@@ -5,9 +5,7 @@
 #include "kernel_sources/fp8/column_sums_params.h"
 
 namespace jitney {
-namespace {
-
-policy::ColumnSumsProblem problem_of(const Tensor& x, const Tensor& out) {
+policy::ColumnSumsProblem sums_problem(const Tensor& x, const Tensor& out) {
     policy::ColumnSumsProblem problem;
     problem.format = static_cast<int>(x.dtype);
     problem.out = static_cast<int>(out.dtype);
@@ -15,9 +13,6 @@ policy::ColumnSumsProblem problem_of(const Tensor& x, const Tensor& out) {
     problem.cols = static_cast<int>(x.shape[1]);
     return problem;
 }
-
-}  // namespace
-
 Fp8UpdateLaunch::Fp8UpdateLaunch(const Device& where, Stream stream) {
     const runtime::DeviceInfo& device = enter_device(where);
     choice_ = policy::choose_fp8_update(facts_of(device));
@@ -31,13 +26,13 @@ void Fp8UpdateLaunch::run(const Fp8UpdateParams& params, Stream stream) const {
 
 ScratchBytes needed(const Tensor& x, const Tensor& sums, const policy::DeviceFacts& facts) {
     if (sums.shape[0] == 0) return {};
-    return bytes_of(policy::choose_column_sums(problem_of(x, sums), facts));
+    return bytes_of(policy::choose_column_sums(sums_problem(x, sums), facts));
 }
 
 ColumnSumsLaunch::ColumnSumsLaunch(const Tensor& x, const Tensor& out, Stream stream) {
     const runtime::DeviceInfo& device = enter_device(x.device);
     if (out.shape[0] == 0) return;
-    choice_ = policy::choose_column_sums(problem_of(x, out), facts_of(device));
+    choice_ = policy::choose_column_sums(sums_problem(x, out), facts_of(device));
     kernel_ = &load_kernel(choice_.spec, device, stream);
 }
 

@@ -138,7 +138,11 @@ void run_on_gpu(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& o
 std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
                             const Device& device) {
     if (decide(Operation::fp8_gemm, device).backend == Backend::reference) return 0;
-    const policy::DeviceFacts facts = facts_of(runtime::device(device.index));
+    return workspace_bytes(pass, own, facts_of(runtime::device(device.index)));
+}
+
+std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
+                            const policy::DeviceFacts& facts) {
     constexpr auto absent = checks::Data::absent;
     ScratchBytes needs;
     for (const auto& cast : pass.casts) {

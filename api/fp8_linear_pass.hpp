@@ -7,10 +7,12 @@
 #include <functional>
 #include <optional>
 
+#include "jitney/explain.hpp"
 #include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/workspace.hpp"
 #include "kernel_sources/fp8/update_params.h"
+#include "policy/device_facts.hpp"
 
 namespace jitney {
 
@@ -31,6 +33,12 @@ using Fp8OwnCodes = std::array<Tensor*, 2>;
 // How large a workspace of the caller's the pass needs, with codes of its own; 0 on the host.
 std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
                             const Device& device);
+std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
+                            const policy::DeviceFacts& facts);
+
+// What run_pass would launch.
+ExplainedLaunches explain(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
+                          const policy::DeviceFacts& facts);
 
 // Runs what `make` makes, once the addresses of the codes are known; before, it is called for the
 // kernels alone. Everything is checked, loaded and allocated before the first launch: where this

@@ -82,6 +82,19 @@ void fp8_linear_tests(void) {
     }
     CHECK(state[2 * kColumns + 2] > 0.0f);
 
+    /* What they would launch on a GPU. */
+    const char* json = NULL;
+    CHECK_PASSED(jitney_explain_fp8_linear(&args, "sm_89", &json));
+    CHECK(json != NULL && strstr(json, "{\"arch\":\"sm_89\",\"launches\":[{\"spec\":\"") == json);
+    CHECK(json != NULL &&
+          strstr(json, "fp8_update<threads=256>@sm_89\",\"grid\":[1,1,1],") != NULL);
+    CHECK(json != NULL && strstr(json, "],\"workspace_bytes\":65536,\"candidates\":[{") != NULL);
+    CHECK_PASSED(jitney_explain_fp8_linear_backward(&backward, "sm_89", &json));
+    CHECK(json != NULL && strstr(json, "column_sums<") != NULL);
+    CHECK_REFUSED(jitney_explain_fp8_linear(&args, NULL, &json), JITNEY_NO_DEVICE, "arch");
+    CHECK(json == NULL);
+    CHECK_REFUSED(jitney_explain_fp8_linear(NULL, "sm_89", &json), JITNEY_INVALID_ARGUMENT, "args");
+
     args.scales = NULL;
     CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_INVALID_ARGUMENT, "scales is null");
     args.scales = &tscales.view;

@@ -35,6 +35,25 @@ struct Explanation {
     std::vector<ExplainedCandidate> candidates;
 };
 
+// Of a call of several launches, such as those of fp8_linear.hpp.
+struct ExplainedLaunch {
+    std::string spec;
+    std::array<unsigned, 3> grid{};
+    std::array<unsigned, 3> block{};
+    int shared_bytes = 0;             // dynamic, a block
+    int splits = 1;                   // fp8_gemm: of k; column_sums: of the rows
+    std::size_t workspace_bytes = 0;  // what it would need for itself alone
+};
+
+struct ExplainedLaunches {
+    std::string arch;
+    std::vector<ExplainedLaunch>
+        launches;                     // in their order; empty where nothing can run, or has to
+    std::size_t workspace_bytes = 0;  // of the call: codes of its own, and what launches share
+    // Those that not every GPU or shape has, each once, with the first reason why not.
+    std::vector<ExplainedCandidate> candidates;
+};
+
 // The arguments are those of the call, and checked as there, but their pointers may be null: then
 // they count as aligned. `arch` ("sm_80", "sm_90a") stands for a common GPU of that architecture,
 // on any machine (Hopper is sm_90a); where it is empty, it is the GPU that the tensors name. A

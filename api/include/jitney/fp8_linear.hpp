@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "jitney/error.hpp"
+#include "jitney/explain.hpp"
 #include "jitney/tensor.hpp"
 #include "jitney/workspace.hpp"
 
@@ -103,5 +105,9 @@ JITNEY_API std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args);
 // meant, before anything is launched.
 JITNEY_API void fp8_linear(const Fp8LinearArgs& args, Stream stream = nullptr);
 JITNEY_API void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream = nullptr);
+
+// Which kernels a call would launch: explain.hpp says how such questions are asked.
+JITNEY_API ExplainedLaunches explain(const Fp8LinearArgs& args, std::string_view arch = {});
+JITNEY_API ExplainedLaunches explain(const Fp8LinearBackwardArgs& args, std::string_view arch = {});
 
 }  // namespace jitney

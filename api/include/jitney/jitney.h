@@ -379,6 +379,10 @@ jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, 
                                           const char** json);
 jitney_status jitney_explain_fp8_gemm(const jitney_fp8_gemm_args* args, const char* arch,
                                       const char** json);
+jitney_status jitney_explain_fp8_linear(const jitney_fp8_linear_args* args, const char* arch,
+                                        const char** json);
+jitney_status jitney_explain_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
+                                                 const char* arch, const char** json);
 
 typedef enum jitney_backend { JITNEY_JIT = 0, JITNEY_REFERENCE = 1 } jitney_backend;
 
