@@ -9,11 +9,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <variant>
 
 #include "cli/attention_problem.hpp"
 #include "cli/backend_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
+#include "cli/linear_problem.hpp"
 #include "cli/output.hpp"
 #include "cli/problem.hpp"
 #include "jitney/backend.hpp"
@@ -30,14 +32,38 @@ struct Options {
     int device = -1;
 };
 
+Json json_of(const std::vector<ExplainedCandidate>& candidates) {
+    Json all = Json::array();
+    for (const ExplainedCandidate& each : candidates) {
+        all.push_back(
+            {{"kernel", each.kernel}, {"accepted", each.accepted}, {"reason", each.reason}});
+    }
+    return all;
+}
+
+void print_table(const std::vector<ExplainedCandidate>& candidates) {
+    if (candidates.empty()) return;
+    Table table({"candidate", "accepted", "reason"});
+    for (const ExplainedCandidate& each : candidates)
+        table.add({each.kernel, each.accepted ? "yes" : "no", each.reason});
+    print("\n" + table.text());
+}
+
+void print_nothing(const std::string& arch, const std::vector<ExplainedCandidate>& candidates) {
+    if (candidates.empty()) {
+        print("chosen  nothing: there is nothing to compute\n");
+    } else {
+        print(fmt::format("chosen  nothing: no kernel runs this on {}\n", arch));
+    }
+}
+
+std::string text_of(const std::array<unsigned, 3>& sizes) {
+    return fmt::format("{}", fmt::join(sizes, " x "));
+}
+
 void print_explanation(const Explanation& explanation, bool json) {
     const bool found = !explanation.chosen.empty();
     if (json) {
-        Json candidates = Json::array();
-        for (const ExplainedCandidate& each : explanation.candidates) {
-            candidates.push_back(
-                {{"kernel", each.kernel}, {"accepted", each.accepted}, {"reason", each.reason}});
-        }
         print_json({{"arch", explanation.arch},
                     {"chosen", found ? Json(explanation.chosen) : Json(nullptr)},
                     {"grid", explanation.grid},
@@ -48,13 +74,13 @@ void print_explanation(const Explanation& explanation, bool json) {
                     {"split_keys", explanation.split_keys},
                     {"workspace_bytes", explanation.workspace_bytes},
                     {"before", explanation.before},
-                    {"candidates", std::move(candidates)}});
+                    {"candidates", json_of(explanation.candidates)}});
         return;
     }
     if (found) {
         Table facts({"chosen", explanation.chosen});
-        facts.add({"grid", fmt::format("{}", fmt::join(explanation.grid, " x "))});
-        facts.add({"block", fmt::format("{}", fmt::join(explanation.block, " x "))});
+        facts.add({"grid", text_of(explanation.grid)});
+        facts.add({"block", text_of(explanation.block)});
         facts.add({"shared memory", fmt::format("{} bytes a block", explanation.shared_bytes)});
         facts.add({"splits", std::to_string(explanation.splits)});
         if (explanation.batch_invariant) {
@@ -65,16 +91,51 @@ void print_explanation(const Explanation& explanation, bool json) {
         for (const std::string& spec : explanation.before)
             facts.add({"goes ahead", spec});
         print(facts.text());
-    } else if (explanation.candidates.empty()) {
-        print("chosen  nothing: there is nothing to compute\n");
     } else {
-        print(fmt::format("chosen  nothing: no kernel runs this on {}\n", explanation.arch));
+        print_nothing(explanation.arch, explanation.candidates);
     }
-    if (explanation.candidates.empty()) return;
-    Table table({"candidate", "accepted", "reason"});
-    for (const ExplainedCandidate& each : explanation.candidates)
-        table.add({each.kernel, each.accepted ? "yes" : "no", each.reason});
-    print("\n" + table.text());
+    print_table(explanation.candidates);
+}
+
+void print_explanation(const ExplainedLaunches& explanation, bool json) {
+    if (json) {
+        Json launches = Json::array();
+        for (const ExplainedLaunch& each : explanation.launches) {
+            launches.push_back({{"spec", each.spec},
+                                {"grid", each.grid},
+                                {"block", each.block},
+                                {"shared_bytes", each.shared_bytes},
+                                {"splits", each.splits},
+                                {"workspace_bytes", each.workspace_bytes}});
+        }
+        print_json({{"arch", explanation.arch},
+                    {"launches", std::move(launches)},
+                    {"workspace_bytes", explanation.workspace_bytes},
+                    {"candidates", json_of(explanation.candidates)}});
+        return;
+    }
+    if (explanation.launches.empty()) {
+        print_nothing(explanation.arch, explanation.candidates);
+    } else {
+        Table table({"launched", "grid", "block", "shared memory>", "splits>", "workspace>"});
+        for (const ExplainedLaunch& each : explanation.launches) {
+            table.add({each.spec, text_of(each.grid), text_of(each.block),
+                       std::to_string(each.shared_bytes), std::to_string(each.splits),
+                       std::to_string(each.workspace_bytes)});
+        }
+        print(table.text());
+        print(fmt::format("workspace of the call: {} bytes\n", explanation.workspace_bytes));
+    }
+    print_table(explanation.candidates);
+}
+
+template <class Args>
+void explain_call(const Args& args, const std::string& arch, bool json) {
+    print_explanation(explain(args, arch), json);
+}
+template <class... Args>
+void explain_call(const std::variant<Args...>& calls, const std::string& arch, bool json) {
+    std::visit([&](const auto& args) { explain_call(args, arch, json); }, calls);
 }
 
 template <class Problem>
@@ -85,8 +146,7 @@ int explain_problem(const Options<Problem>& options, bool json) {
     std::optional<Scope> scope;
     if (!options.force.empty()) scope.emplace(options.force);
     const Device device = {DeviceType::cuda, options.device < 0 ? 0 : options.device};
-    const auto args = options.problem.arguments(device);
-    print_explanation(explain(args, options.arch), json);
+    explain_call(options.problem.arguments(device), options.arch, json);
     return kSuccess;
 }
 
@@ -121,6 +181,9 @@ void add_explain(CLI::App& root, Request& request) {
                   std::make_shared<Options<Fp8QuantizeProblem>>());
     add_operation(group, request, "fp8-gemm", "A product of FP8 matrices, of the shapes given",
                   std::make_shared<Options<Fp8GemmProblem>>());
+    add_operation(group, request, "fp8-linear",
+                  "A linear layer on FP8, of the shapes given: all that a call launches",
+                  std::make_shared<Options<Fp8LinearProblem>>());
 }
 
 }  // namespace jitney::cli

@@ -5,41 +5,17 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "api/kernel_launch.hpp"
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "cli/problem.hpp"
-#include "runtime/device.hpp"
-#include "runtime/driver.hpp"
 
 namespace jitney::cli {
-
-namespace {
-
-std::vector<policy::DeviceFacts> facts_of_all(const std::vector<std::string>& archs) {
-    std::vector<policy::DeviceFacts> facts;
-    for (const std::string& arch : archs)
-        facts.push_back(policy::facts_named(arch));
-    if (!facts.empty()) return facts;
-    if (!runtime::driver_available()) {
-        refuse("--model needs an --arch, such as sm_90a, where there is no GPU");
-    }
-    return {facts_of(runtime::device(0))};
-}
-
-}  // namespace
 
 void ModelOptions::add_to(CLI::App& command) {
     command
         .add_option("--model", file,
                     "A model's config.json: all that serving it asks for on each --arch")
         ->type_name("FILE");
-    command
-        .add_option("--arch", archs,
-                    "An architecture for --model; may be given several times (the GPU's)")
-        ->type_name("ARCH")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     add_word(command, "--kv-cache", cache, {"paged", "padded", "both"},
              "How the server of --model keeps keys and values (paged)");
     add_format(command, overrides.format, "What --model is served in (its torch_dtype)");
@@ -47,9 +23,8 @@ void ModelOptions::add_to(CLI::App& command) {
              "Which elements the rotary embedding of --model turns together (its model_type's)");
 }
 
-std::vector<std::string> ModelOptions::specializations() const {
+std::vector<std::string> ModelOptions::specializations(const PrewarmTargets& targets) const {
     if (file.empty()) {
-        if (!archs.empty()) refuse("--arch is of a --model: a specialization carries its own");
         for (const auto& [option, value] :
              {std::pair{"--kv-cache", &cache}, std::pair{"--format", &overrides.format},
               std::pair{"--style", &overrides.style}}) {
@@ -60,7 +35,7 @@ std::vector<std::string> ModelOptions::specializations() const {
     }
     const policy::Model model = read_model_config(file, overrides);
     std::vector<std::string> texts;
-    for (const policy::DeviceFacts& facts : facts_of_all(archs)) {
+    for (const policy::DeviceFacts& facts : targets.facts()) {
         const std::size_t before = texts.size();
         const auto add = [&](policy::CacheForm form) {
             for (const policy::Spec& spec : policy::model_catalogue(model, form, facts))

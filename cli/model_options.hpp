@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/model_config.hpp"
+#include "cli/prewarm_targets.hpp"
 
 namespace CLI {
 class App;
@@ -13,18 +14,13 @@ class App;
 namespace jitney::cli {
 
 struct ModelOptions {
-    std::string file;                // config.json; empty: no model
-    std::vector<std::string> archs;  // empty: that of the GPU that is here
-    std::string cache;               // "paged", "padded" or "both"; empty: paged
+    std::string file;   // config.json; empty: no model
+    std::string cache;  // "paged", "padded" or "both"; empty: paged
     ModelOverrides overrides;
 
     void add_to(CLI::App& command);
-    bool given() const {
-        return !file.empty() || !archs.empty() || !cache.empty() || !overrides.format.empty() ||
-               !overrides.style.empty();
-    }
     // Their texts, arch by arch; none without a model. Throws Error.
-    std::vector<std::string> specializations() const;
+    std::vector<std::string> specializations(const PrewarmTargets& targets) const;
 };
 
 }  // namespace jitney::cli

@@ -12,10 +12,12 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
+#include "cli/linear_options.hpp"
 #include "cli/logits_option.hpp"
 #include "cli/manifest.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
+#include "cli/prewarm_targets.hpp"
 #include "cli/progress.hpp"
 #include "policy/spec.hpp"
 
@@ -28,13 +30,17 @@ struct Options {
     std::vector<std::string> manifests;
     std::vector<std::string> logits;
     ModelOptions model;
+    LinearOptions linear;
+    PrewarmTargets targets;
     bool list = false;
     int jobs = 0;
 };
 
 // Each once, in the order in which they are first named.
 std::vector<std::string> specializations(const Options& options) {
-    std::vector<std::string> all = options.model.specializations();
+    std::vector<std::string> all = options.model.specializations(options.targets);
+    for (std::string& text : options.linear.specializations(options.targets))
+        all.push_back(std::move(text));
     for (const std::string& text : options.specs)
         all.push_back(policy::text_of(policy::parse_spec_of_gpu(text)));
     for (const std::string& path : options.manifests) {
@@ -48,42 +54,6 @@ std::vector<std::string> specializations(const Options& options) {
     }
     return unique;
 }
-
-// What the logits functions of the specializations are looked for in, by their digests.
-class LogitsFiles {
-  public:
-    explicit LogitsFiles(const std::vector<std::string>& paths) {
-        for (const std::string& path : paths)
-            files_.emplace_back(path, read_logits(path).digest());
-    }
-
-    // Throws Error where one of them is in no file.
-    void require(const std::vector<std::string>& specs) const {
-        for (const std::string& text : specs) {
-            const std::uint64_t digest = policy::logits_digest(policy::parse_spec(text));
-            if (digest == 0 || has(digest)) continue;
-            refuse(fmt::format(
-                "{} has a logits function whose text is not known here: {}", text,
-                files_.empty() ? "give its file with --logits" : "give its file, as " + told()));
-        }
-    }
-
-  private:
-    bool has(std::uint64_t digest) const {
-        return std::any_of(files_.begin(), files_.end(),
-                           [digest](const auto& file) { return file.second == digest; });
-    }
-    std::string told() const {
-        std::string all;
-        for (const auto& [path, digest] : files_) {
-            all += fmt::format("{}--logits {} has the digest {:016x}", all.empty() ? "" : " and ",
-                               path, digest);
-        }
-        return all;
-    }
-
-    std::vector<std::pair<std::string, std::uint64_t>> files_;
-};
 
 const char* name_of(PrewarmStatus status) {
     switch (status) {
@@ -150,19 +120,23 @@ void print_list(const std::vector<std::string>& specs, bool json) {
 }
 
 int prewarm_all(const Options& options, bool json) {
-    if (options.specs.empty() && options.manifests.empty() && !options.model.given()) {
-        refuse(
-            "prewarm needs --model, --spec or --manifest; jitney explain gives the specialization "
-            "of a problem");
-    }
     // Made, so that specializations that name them can be compiled.
-    const LogitsFiles logits(options.logits);
+    for (const std::string& path : options.logits)
+        read_logits(path);
     const std::vector<std::string> specs = specializations(options);
+    if (!options.targets.archs.empty() && options.model.file.empty() &&
+        options.linear.weights.empty()) {
+        refuse("--arch is of a --model or a --linear: a specialization carries its own");
+    }
+    if (specs.empty() && options.manifests.empty()) {
+        refuse(
+            "prewarm needs --model, --linear, --spec or --manifest; jitney explain gives the "
+            "specialization of a problem");
+    }
     if (options.list) {
         print_list(specs, json);
         return kSuccess;
     }
-    logits.require(specs);
     Summary summary;
     const auto start = std::chrono::steady_clock::now();
     {
@@ -193,6 +167,8 @@ void add_prewarm(CLI::App& root, Request& request) {
                     "Compile specializations into the cache, for any architecture, without a GPU",
                     [options](bool json) { return prewarm_all(*options, json); });
     options->model.add_to(command);
+    options->linear.add_to(command);
+    options->targets.add_to(command);
     command.add_option("--spec", options->specs, "A specialization; may be given several times")
         ->type_name("TEXT")
         ->expected(1)

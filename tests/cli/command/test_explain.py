@@ -88,6 +88,70 @@ class Explain(support.CommandTest):
         self.assertGreater(split["splits"], 1)
         self.assertGreater(split["workspace_bytes"], 0)
 
+    def test_a_linear_layer_on_every_arch(self):
+        layer = ["fp8-linear", "--x", "4096,4096", "--weight", "6144,4096"]
+        for arch in ARCHS:
+            with self.subTest(arch=arch):
+                answer = self.explain(*layer, "--arch", arch, gpu=False)
+                self.assertEqual(answer["arch"], arch)
+                reasons = {each["kernel"]: each["reason"] for each in answer["candidates"]}
+                number = int(arch[3:].rstrip("a"))
+                if number < 89:
+                    self.assertEqual(answer["launches"], [])
+                    self.assertIn("sm_89 or newer", reasons["fp8_gemm_mma"])
+                    continue
+                self.assertEqual(reasons, {"fp8_quantize": "", "fp8_gemm_mma": ""})
+                cast = f"fp8_quantize<format=bf16,out=e4m3,codes=row,amax=1>@{arch}"
+                specs = [launch["spec"] for launch in answer["launches"]]
+                self.assertEqual(specs[:3], [cast, cast, f"fp8_update<threads=256>@{arch}"])
+                self.assertEqual(len(specs), 4)
+                gemm = self.explain(
+                    "fp8-gemm", "--a", "4096,4096", "--b", "6144,4096", "--trans-b", "--arch", arch
+                )
+                self.assertEqual(specs[3], gemm["chosen"])
+                self.assertEqual(answer["launches"][3]["grid"], gemm["grid"])
+                self.assertGreater(answer["workspace_bytes"], (4096 + 6144) * 4096)
+
+    def test_what_the_options_of_a_linear_layer_do(self):
+        def specs(*flags, x="64,100"):
+            answer = self.explain("fp8-linear", "--x", x, "--weight", "96,100", *flags, "--arch", "sm_89")
+            return [launch["spec"] for launch in answer["launches"]]
+
+        self.assertNotIn("unaligned", specs()[-1])
+        self.assertIn("unaligned=1", specs("--save")[-1])
+        self.assertIn("promote=1", specs()[-1])
+        self.assertNotIn("promote", specs("--fast-accum")[-1])
+        self.assertIn("a=e5m2,b=e5m2,out=fp16", specs("--fp8-format", "e5m2", "--dtype", "fp16")[-1])
+        self.assertEqual(len(specs("--recipe", "dynamic")), 6)
+        self.assertEqual(len(specs("--bias", "bf16")), 4)
+        back = specs("--backward", x="2,32,100")
+        self.assertEqual([spec.split("<")[0] for spec in back],
+                         ["fp8_quantize", "fp8_update", "fp8_gemm_mma", "fp8_gemm_mma"])
+        self.assertIn("out=e5m2", back[0])
+        self.assertIn("a=e5m2,b=e4m3", back[-1])
+        summed = specs("--backward", "--bias", "fp32", "--fp8-format", "e4m3")
+        self.assertEqual(summed[2], "column_sums<format=bf16,out=fp32>@sm_89")
+        self.assertIn("a=e4m3,b=e4m3", summed[-1])
+        self.assertEqual(specs(x="0,100"), [])
+
+    def test_a_linear_layer_for_people(self):
+        layer = ["explain", "fp8-linear", "--x", "8,64", "--weight", "32,64", "--arch"]
+        people = self.succeed(*layer, "sm_90a").out
+        for words in ("fp8_update<threads=256>@sm_90a", "1 x 1 x 1", "workspace of the call: ", "yes"):
+            self.assertIn(words, people)
+        self.assertIn("no kernel runs this on sm_80", self.succeed(*layer, "sm_80").out)
+
+    def test_linear_layers_that_cannot_be_meant(self):
+        def refuse(words, *arguments):
+            self.fail_with(2, words, "explain", "fp8-linear", *arguments, "--arch", "sm_90a")
+
+        refuse(["--weight"], "--x", "4,8")
+        refuse(["--weight", "[8]"], "--x", "4,8", "--weight", "8")
+        refuse(["weight", "[16, 9]", "[16, 8]"], "--x", "4,8", "--weight", "16,9")
+        refuse(["--save", "--backward"], "--x", "4,8", "--weight", "16,8", "--save", "--backward")
+        refuse(["--recipe", "static"], "--x", "4,8", "--weight", "16,8", "--recipe", "static")
+        refuse(["--fp8-format", "bf16"], "--x", "4,8", "--weight", "16,8", "--fp8-format", "bf16")
+
     def test_a_mask_and_a_decode(self):
         answer = self.explain(
             "attention", "--q", "1,1,32,128", "--kv", "1,65536,8,128", "--mask", "1,65536",
