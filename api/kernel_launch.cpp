@@ -74,8 +74,9 @@ runtime::KernelSource source_of(const policy::Spec& spec) {
     runtime::KernelSource source;
     source.specialization = policy::text_of(spec);
     source.arch = spec.arch().text();
-    source.translation_unit = policy::translation_unit(
-        spec, logits_source(policy::logits_digest(spec), source.specialization));
+    const LogitsSource& logits = logits_source(policy::logits_digest(spec), source.specialization);
+    source.translation_unit = policy::translation_unit(spec, logits.compiled);
+    if (logits.key != logits.compiled) source.key_unit = policy::translation_unit(spec, logits.key);
     source.function = policy::function_name(spec);
     source.shared_bytes = shared_bytes_of(spec);
     return source;

@@ -45,9 +45,12 @@ std::vector<Parameter> parse_parameters(std::span<const std::string_view> declar
     return parameters;
 }
 
-// The text within a function of its own, its lines those of "logits" in the compiler's log. What
-// closes it counts as the last of them, so that no error lies beyond the caller's lines.
-std::string source_of(const LogitsRecord& record, bool statements) {
+constexpr std::string_view kBlanks = " \t\r\n";
+
+// The text within a function of its own, its lines those of "logits" in the compiler's log, where
+// it begins in `line`. What closes it counts as the last of them, so that no error lies beyond the
+// caller's lines.
+std::string source_of(const LogitsRecord& record, int line, bool statements) {
     std::string source =
         "    JITNEY_DEVICE static float edit_by_caller(\n"
         "        [[maybe_unused]] float score, [[maybe_unused]] const LogitPlace& at,\n"
@@ -64,23 +67,28 @@ std::string source_of(const LogitsRecord& record, bool statements) {
             in_file ? static_cast<std::size_t>(parameter.line) : i + 1,
             in_file ? "" : " parameters", parameter.type, parameter.name, i);
     }
-    const std::string_view text = record.text;
-    const std::size_t last = text.find_last_not_of(" \t\r\n");
-    const auto lines =
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(last), '\n') + 1;
+    const auto last = line + std::ranges::count(record.text, '\n');
     // The empty line ends what a backslash may have begun.
-    source +=
-        fmt::format("{}#line 1 \"logits\"\n{}\n\n#line {} \"logits\"\n{}    }}\n",
-                    statements ? "" : "        return (\n", text, lines, statements ? "" : ");\n");
+    source += fmt::format("{}#line {} \"logits\"\n{}\n\n#line {} \"logits\"\n{}    }}\n",
+                          statements ? "" : "        return (\n", line, record.text, last,
+                          statements ? "" : ");\n");
     return source + "#line 1 \"jitney.cu behind logits\"\n";
+}
+
+// As if its text had been given without anything around it, and its declarations beside it.
+std::string source_of_key(const LogitsRecord& record, bool statements) {
+    LogitsRecord plain;
+    plain.text = record.text;
+    plain.parameters = record.parameters;
+    for (Parameter& parameter : plain.parameters)
+        parameter.line = 0;
+    return source_of(plain, 1, statements);
 }
 
 std::string material_of(const LogitsRecord& record) {
     std::string material = "jitney-logits 1\n";
     for (const Parameter& parameter : record.parameters) {
-        material += fmt::format("{} {}", parameter.type, parameter.name);
-        if (parameter.line != 0) material += fmt::format(" in line {}", parameter.line);
-        material += '\n';
+        material += fmt::format("{} {}\n", parameter.type, parameter.name);
     }
     return material + "\n" + record.text;
 }
@@ -97,8 +105,8 @@ class Records {
             at->second.record = std::move(record);
         } else if (at->second.material != material) {
             throw Error(ErrorCode::internal,
-                        fmt::format("two logits functions share the digest {:016x}: add a blank to "
-                                    "one of them",
+                        fmt::format("two logits functions share the digest {:016x}: add a comment "
+                                    "to one of them",
                                     at->first));
         }
         return at->second.record.get();
@@ -108,6 +116,20 @@ class Records {
         const std::lock_guard lock(mutex_);
         const auto at = by_digest_.find(digest);
         return at == by_digest_.end() ? nullptr : at->second.record.get();
+    }
+
+    // "00c0ffee12345678, ..."; "none" where none was made.
+    std::string digests() {
+        constexpr std::size_t most = 8;
+        const std::lock_guard lock(mutex_);
+        std::string all;
+        std::size_t shown = 0;
+        for (const auto& [digest, entry] : by_digest_) {
+            if (++shown > most) break;
+            all += fmt::format("{}{:016x}", all.empty() ? "" : ", ", digest);
+        }
+        if (by_digest_.size() > most) all += fmt::format(" and {} more", by_digest_.size() - most);
+        return all.empty() ? "none" : all;
     }
 
   private:
@@ -124,41 +146,59 @@ Records& records() {
     return *all;
 }
 
+std::string with_plain_newlines(std::string_view text) {
+    std::string plain;
+    plain.reserve(text.size());
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text.substr(at, 2) == "\r\n") ++at;
+        plain += text[at];
+    }
+    return plain;
+}
+
 const LogitsRecord* make_record(std::string_view text, std::span<const std::string_view> parameters,
                                 std::span<const int> lines) {
     const bool statements = checks::check_logits_text(text);
     auto record = std::make_unique<LogitsRecord>();
-    record->text = text;
+    const std::size_t first = text.find_first_not_of(kBlanks);
+    record->text = text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+    record->line += static_cast<int>(std::ranges::count(text.substr(0, first), '\n'));
     record->parameters = parse_parameters(parameters, lines);
     const cache::Digest digest = cache::digest_of(material_of(*record));
     record->digest = std::max<std::uint64_t>(digest.low, 1);
-    record->source = source_of(*record, statements);
+    record->source = {source_of(*record, record->line, statements),
+                      source_of_key(*record, statements)};
     return records().intern(std::move(record));
 }
 
 }  // namespace
 
 LogitsFunction::LogitsFunction(std::string_view text, std::span<const std::string_view> parameters)
-    : record_(make_record(text, parameters, {})) {}
+    : record_(make_record(with_plain_newlines(text), parameters, {})) {}
 
-LogitsFunction LogitsFunction::from_source(std::string_view source) {
-    constexpr std::string_view keyword = "param ";
+LogitsFunction LogitsFunction::from_source(std::string_view given) {
+    constexpr std::string_view keyword = "param";
+    const std::string plain = with_plain_newlines(given);
+    const std::string_view source = plain;
     std::vector<std::string_view> parameters;
     std::vector<int> lines;
-    std::string text(source);
+    std::string text;
     // Declarations become empty lines, so that the others keep their numbers.
     int number = 1;
     for (std::size_t at = 0; at < source.size(); ++number) {
         const std::size_t end = std::min(source.find('\n', at), source.size());
         std::string_view line = source.substr(at, end - at);
-        line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
-        if (line.starts_with(keyword)) {
+        line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+        const bool declares = line.starts_with(keyword) && line.size() > keyword.size() &&
+                              kBlanks.find(line[keyword.size()]) != std::string_view::npos;
+        if (declares) {
             parameters.push_back(line.substr(keyword.size()));
             lines.push_back(number);
-            text.replace(at, end - at, end - at, ' ');
         } else if (!line.empty()) {
+            text += source.substr(at);
             break;
         }
+        text += '\n';
         at = end + 1;
     }
     return LogitsAccess::of(make_record(text, parameters, lines));
@@ -168,15 +208,16 @@ std::uint64_t LogitsFunction::digest() const noexcept {
     return record_ == nullptr ? 0 : record_->digest;
 }
 
-const std::string& logits_source(std::uint64_t digest, const std::string& specialization) {
-    static const std::string none;
+const LogitsSource& logits_source(std::uint64_t digest, const std::string& specialization) {
+    static const LogitsSource none;
     if (digest == 0) return none;
     const LogitsRecord* record = records().find(digest);
     if (record == nullptr) {
         refuse(
             "{} has a logits function whose text is not known here: make a LogitsFunction of the "
-            "text first, or give its file to jitney prewarm with --logits",
-            specialization);
+            "text first, or give its file to jitney prewarm with --logits (of digests that are "
+            "known here: {})",
+            specialization, records().digests());
     }
     return record->source;
 }

@@ -8,6 +8,12 @@
 
 namespace jitney {
 
+// The member of Constants that the kernels call.
+struct LogitsSource {
+    std::string compiled;  // errors have the lines of what the caller gave
+    std::string key;       // the same in whatever form the function was given
+};
+
 namespace detail {
 
 struct LogitsRecord {
@@ -17,10 +23,11 @@ struct LogitsRecord {
         LogitsValue::Kind kind = LogitsValue::Kind::none;
         int line = 0;  // of the file that declares it; 0: there is none
     };
-    std::string text;
+    std::string text;  // lines end in '\n', and nothing blank stands at the ends
+    int line = 1;      // of what the caller gave, where the text begins
     std::vector<Parameter> parameters;
     std::uint64_t digest = 0;
-    std::string source;  // the member of Constants that the kernels call
+    LogitsSource source;
 };
 
 }  // namespace detail
@@ -36,8 +43,8 @@ struct LogitsAccess {
     }
 };
 
-// Of a digest that a specialization has; 0 gives "". Throws Error (invalid_argument), with the
-// specialization's text, where this process has made no such function.
-const std::string& logits_source(std::uint64_t digest, const std::string& specialization);
+// Of a digest that a specialization has; 0 gives empty ones. Throws Error (invalid_argument), with
+// the specialization's text, where this process has made no such function.
+const LogitsSource& logits_source(std::uint64_t digest, const std::string& specialization);
 
 }  // namespace jitney

@@ -297,9 +297,9 @@ bool check_logits_text(std::string_view text) {
     if (trimmed(text).empty()) {
         refuse("the text of a logits function is empty; give an expression such as 'score'");
     }
-    if (text.size() > kMaxText) {
-        refuse("the text of a logits function has {} characters, more than {}: shorten it",
-               text.size(), kMaxText);
+    if (const std::size_t size = trimmed(text).size(); size > kMaxText) {
+        refuse("the text of a logits function has {} characters, more than {}: shorten it", size,
+               kMaxText);
     }
     check_characters(text, "the text");
     const std::string code = Code(text).take();
@@ -308,6 +308,11 @@ bool check_logits_text(std::string_view text) {
     }
     // Brackets that stand in branches of an #if are the compiler's to match.
     if (!check_directives(code)) check_brackets(code);
+    // Equal texts are one function, on whatever lines of a file they stand.
+    for (const std::string_view word : {"__LINE__", "__builtin_LINE"}) {
+        if (!has_word(code, word)) continue;
+        refuse("the text of a logits function has {}, which is no promise: write a number", word);
+    }
     const bool statements = has_word(code, "return");
     if (code.find(';') != std::string::npos && !statements) {
         refuse(

@@ -55,6 +55,42 @@ std::vector<std::string> specializations(const Options& options) {
     return unique;
 }
 
+// What the logits functions of the specializations are looked for in, by their digests.
+class LogitsFiles {
+  public:
+    explicit LogitsFiles(const std::vector<std::string>& paths) {
+        for (const std::string& path : paths)
+            files_.emplace_back(path, read_logits(path).digest());
+    }
+
+    // Throws Error where one of them is in no file.
+    void require(const std::vector<std::string>& specs) const {
+        for (const std::string& text : specs) {
+            const std::uint64_t digest = policy::logits_digest(policy::parse_spec(text));
+            if (digest == 0 || has(digest)) continue;
+            refuse(fmt::format(
+                "{} has a logits function whose text is not known here: {}", text,
+                files_.empty() ? "give its file with --logits" : "give its file, as " + told()));
+        }
+    }
+
+  private:
+    bool has(std::uint64_t digest) const {
+        return std::any_of(files_.begin(), files_.end(),
+                           [digest](const auto& file) { return file.second == digest; });
+    }
+    std::string told() const {
+        std::string all;
+        for (const auto& [path, digest] : files_) {
+            all += fmt::format("{}--logits {} has the digest {:016x}", all.empty() ? "" : " and ",
+                               path, digest);
+        }
+        return all;
+    }
+
+    std::vector<std::pair<std::string, std::uint64_t>> files_;
+};
+
 const char* name_of(PrewarmStatus status) {
     switch (status) {
         case PrewarmStatus::compiled:
@@ -121,8 +157,7 @@ void print_list(const std::vector<std::string>& specs, bool json) {
 
 int prewarm_all(const Options& options, bool json) {
     // Made, so that specializations that name them can be compiled.
-    for (const std::string& path : options.logits)
-        read_logits(path);
+    const LogitsFiles logits(options.logits);
     const std::vector<std::string> specs = specializations(options);
     if (!options.targets.archs.empty() && options.model.file.empty() &&
         options.linear.weights.empty()) {
@@ -137,6 +172,7 @@ int prewarm_all(const Options& options, bool json) {
         print_list(specs, json);
         return kSuccess;
     }
+    logits.require(specs);
     Summary summary;
     const auto start = std::chrono::steady_clock::now();
     {

@@ -254,7 +254,8 @@ CompiledKernel compile(const KernelSource& source, CompileReport* report) {
 
 cache::Key key_of(const KernelSource& source) {
     cache::KeyBuilder builder(source.specialization);
-    builder.source("(translation unit)", source.translation_unit);
+    builder.source("(translation unit)",
+                   source.key_unit.empty() ? source.translation_unit : source.key_unit);
     builder.source("(function)", source.function);
     for (const EmbeddedSource& each :
          included_sources(source.translation_unit, kernel_sources::embedded_sources())) {

@@ -22,6 +22,7 @@ struct KernelSource {
     std::string specialization;        // its text: the name in logs, errors and the cache
     std::string arch;                  // "sm_90a"
     std::string translation_unit;      // includes embedded sources by their names
+    std::string key_unit;              // in the cache's key instead of it; empty: itself
     std::string function;              // NVRTC name expression of the __global__ function
     std::vector<std::string> options;  // NVRTC options beyond the standard ones
     int shared_bytes = 0;              // dynamic shared memory a block, set at load

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "api/kernel_launch.hpp"
 #include "jitney/attention.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/explain.hpp"
@@ -91,12 +92,58 @@ TEST_CASE("a file declares its parameters at the top") {
     const LogitsFunction from_file = LogitsFunction::from_source(
         "param const float* slopes\n\n  param float cap\nscore - slopes[head] * cap\n");
     CHECK(from_file);
-    CHECK(from_file !=
-          LogitsFunction("score - slopes[head] * cap\n", {"const float* slopes", "float cap"}));
+    CHECK(from_file ==
+          LogitsFunction("score - slopes[head] * cap", {"const float* slopes", "float cap"}));
     CHECK(LogitsFunction::from_source("score + 1.0f") == LogitsFunction("score + 1.0f"));
     CHECK(contains(refusal([] { LogitsFunction::from_source("param float x\n\n"); }), "empty"));
     CHECK(contains(refusal([] { LogitsFunction::from_source("param double x\nscore"); }),
                    "double x"));
+}
+
+TEST_CASE("a logits function is the same in every form") {
+    const LogitsFunction given("score\n  - slopes[head]", {"const float* slopes"});
+    // What cache entries and manifests have of it may not change.
+    CHECK(fmt_digest(given.digest()) == "e589bfc933612850");
+    for (const char* text : {"score\r\n  - slopes[head]", "score\n  - slopes[head]\n",
+                             "\n\t score\n  - slopes[head] \r\n\r\n"}) {
+        for (const char* declaration :
+             {"const float* slopes", " const  float *slopes\t", "const float *\tslopes\r\n"}) {
+            CAPTURE(text);
+            CAPTURE(declaration);
+            CHECK(LogitsFunction(text, {declaration}) == given);
+        }
+    }
+    for (const char* file :
+         {"param const float* slopes\nscore\n  - slopes[head]",
+          "param const float* slopes\r\nscore\r\n  - slopes[head]\r\n",
+          "\n  param\tconst  float  *  slopes  \n\n\n  score\n  - slopes[head]\n\n"}) {
+        CAPTURE(file);
+        CHECK(LogitsFunction::from_source(file) == given);
+    }
+    CHECK(LogitsFunction("score\n - slopes[head]", {"const float* slopes"}) != given);
+    CHECK(LogitsFunction("score\n  - slopes[head]", {"float* slopes"}) != given);
+    CHECK(contains(refusal([] { LogitsFunction("score * __LINE__"); }), "__LINE__"));
+    // What stands around the text is not of its length; lines are counted with it.
+    CHECK(LogitsFunction(std::string(9000, '\n') + "score") == LogitsFunction("score"));
+    CHECK(contains(refusal([] { LogitsFunction::from_source("param int x\r\n\r\nscore)"); }),
+                   "line 3 of a logits function closes a '('"));
+}
+
+TEST_CASE("the key of a kernel is the same for all forms of its logits function") {
+    const LogitsFunction file =
+        LogitsFunction::from_source("\nparam float only_of_a_file\n\nscore + only_of_a_file\n");
+    policy::Spec spec = policy::parse_spec(
+        "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0>@sm_80");
+    policy::set_logits_digest(spec, file.digest());
+    const runtime::KernelSource source = source_of(spec);
+    CHECK(contains(source.translation_unit, "#line 2 \"logits\""));
+    CHECK(contains(source.translation_unit, "#line 4 \"logits\"\nscore + only_of_a_file\n"));
+    CHECK(contains(source.key_unit, "#line 1 \"logits parameters\""));
+    CHECK(contains(source.key_unit, "#line 1 \"logits\"\nscore + only_of_a_file\n"));
+
+    // As a program has it that gives the text alone.
+    policy::set_logits_digest(spec, LogitsFunction("score + 0.25f").digest());
+    CHECK(source_of(spec).key_unit.empty());
 }
 
 TEST_CASE("texts that can't be logits functions are refused") {
@@ -212,6 +259,9 @@ TEST_CASE("prewarming needs the text of a logits function") {
     CHECK(contains(why, "logits=0123456789abcdef"));
     CHECK(contains(why, "LogitsFunction"));
     CHECK(contains(why, "--logits"));
+    // What a mistyped one is compared with.
+    (void)LogitsFunction("score");
+    CHECK(contains(refusal([&specs] { prewarm(specs); }), "known here: "));
 }
 
 TEST_CASE("a parameter's value has the type of what it is made from") {

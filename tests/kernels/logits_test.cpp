@@ -105,6 +105,8 @@ TEST_CASE("a logits function that does not compile is told in its own lines") {
     const CompileError in_file =
         fails(LogitsFunction::from_source("param float a\n\nparam const no_type* p\nscore\n"));
     CHECK(std::string(in_file.what()).find("logits(3): error") != std::string::npos);
+    const CompileError dos = fails(LogitsFunction("\r\n\r\nscore +\r\n  missing\r\n"));
+    CHECK(std::string(dos.what()).find("logits(4): error") != std::string::npos);
     // What is missing at the end is told by the last line, and a warning is no error.
     const CompileError end = fails(LogitsFunction("score\n + // nothing\n\n"));
     CHECK(std::string(end.what()).find("logits(2): error") != std::string::npos);

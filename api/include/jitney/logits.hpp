@@ -41,9 +41,10 @@ struct LogitsRecord;
 // no promise; including files is not possible.
 //
 // A function is compiled into the kernels, once for each specialization, whose text then ends with
-// logits=<digest>. Making a LogitsFunction hashes the text once; an object is a pointer, and copies
-// and objects of the same text are the same function. What was made is kept as long as the process
-// lives, as the kernels are.
+// logits=<digest>. Making a LogitsFunction hashes it once; an object is a pointer, and copies and
+// objects of the same declarations and text are the same function: whether they were given apart or
+// as a file, with LF or CRLF, and whatever blanks stand around the text or within a declaration.
+// What was made is kept as long as the process lives, as the kernels are.
 class LogitsFunction {
   public:
     LogitsFunction() = default;  // none
@@ -54,8 +55,9 @@ class LogitsFunction {
                             std::initializer_list<std::string_view> parameters = {})
         : LogitsFunction(text, std::span(parameters.begin(), parameters.size())) {}
     JITNEY_API LogitsFunction(std::string_view text, std::span<const std::string_view> parameters);
-    // A file's form of both: lines at the top that begin with `param ` declare the parameters. All
-    // lines of errors are the file's.
+    // A file's form of both, as jitney prewarm --logits takes it: lines at the top that begin with
+    // `param ` declare the parameters. All lines of errors are the file's (of a function that was
+    // made before, in another form, they are those of that).
     JITNEY_API static LogitsFunction from_source(std::string_view source);
 
     explicit operator bool() const noexcept { return record_ != nullptr; }

@@ -60,7 +60,14 @@ class Prewarm(support.CommandTest):
         function = self.write("function", "score")
         self.assertEqual(self.prewarm("--spec", spec, "--logits", function)["compiled"], 1)
         self.assertEqual(self.prewarm("--spec", spec, "--logits", function)["cached"], 1)
+        # With what an editor leaves around it; and a program's, with its declarations apart.
+        for text in ("score\n", "\r\n  score\r\n"):
+            again = self.prewarm("--spec", spec, "--logits", self.write("again", text))
+            self.assertEqual(again["cached"], 1)
         self.fail_with(2, ["--logits"], "prewarm", "--spec", spec)
+        other = self.write("other", "param float x\nscore * x\n")
+        self.fail_with(2, ["logits=47b4bc82c5089c83", f"{other} has the digest e896da1a22c65f1f"],
+                       "prewarm", "--spec", spec, "--logits", other)
         self.fail_with(2, ["empty"], "prewarm", "--spec", spec, "--logits", self.write("no", " "))
 
     def test_a_manifest_through_a_pipe(self):

@@ -59,8 +59,8 @@ std::string unit(const std::string& name, const std::string& line, const policy:
         "}}  // namespace\n"
         "}}  // namespace jitney\n",
         10 * spec.arch_number, name,
-        policy::translation_unit(spec,
-                                 logits_source(policy::logits_digest(spec), policy::text_of(spec))),
+        policy::translation_unit(
+            spec, logits_source(policy::logits_digest(spec), policy::text_of(spec)).compiled),
         line, policy::text_of(spec), policy::function_name(spec), kernel.name,
         launch_bounds(kernel));
 }
