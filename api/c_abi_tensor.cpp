@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/refuse.hpp"
+#include "api/tensor_checks.hpp"
 
 namespace jitney::c_abi {
 namespace {
@@ -83,13 +84,28 @@ void check_dims(const DLTensor& given, const char* name) {
 // only may not overflow.
 void set_strides(Tensor& tensor, const std::int64_t* given, const char* name) {
     std::int64_t compact = 1;
+    const bool empty = checks::is_empty(tensor);
     for (auto i = static_cast<std::size_t>(tensor.ndim); i-- > 0;) {
         tensor.strides[i] = given != nullptr ? given[i] : compact;
         const std::int64_t size = tensor.shape[i];
-        if (given == nullptr && size > 0 && __builtin_mul_overflow(compact, size, &compact)) {
+        if (given == nullptr && size > 0 && !empty &&
+            __builtin_mul_overflow(compact, size, &compact)) {
             refuse("{} has more elements than 64 bits can count: correct its shape", name);
         }
     }
+}
+
+// An offset that is no one's memory, such as a negative number, would come out before the tensor.
+void* first_element(const DLTensor& given, const char* name) {
+    constexpr std::uint64_t limit = std::uint64_t{1} << 57;
+    const auto begin = reinterpret_cast<std::uintptr_t>(given.data);
+    if (given.byte_offset >= limit || begin + given.byte_offset < begin) {
+        refuse(
+            "{} has a byte_offset of {}, which leads out of all memory: offsets count forward, so "
+            "let data point to the first element, and leave it 0",
+            name, given.byte_offset);
+    }
+    return static_cast<std::byte*>(given.data) + given.byte_offset;
 }
 
 Tensor tensor_of(const DLTensor& given, const char* name) {
@@ -102,8 +118,7 @@ Tensor tensor_of(const DLTensor& given, const char* name) {
         tensor.shape[i] = given.shape[i];
     set_strides(tensor, given.strides, name);
     // Null stays null, so that it is seen as what it is.
-    if (given.data != nullptr)
-        tensor.data = static_cast<std::byte*>(given.data) + given.byte_offset;
+    if (given.data != nullptr) tensor.data = first_element(given, name);
     return tensor;
 }
 

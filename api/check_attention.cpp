@@ -143,7 +143,19 @@ void check_new_rows(const AttentionArgs& args, const Named& q, policy::Attention
     if (problem.q_len == 0 && problem.batch != 0) {
         refuse("new_k is appended where there are queries, and q_len is 0");
     }
+    if (problem.q_len > policy::kMaxDecodeQueries) {
+        refuse(
+            "new_k is appended for up to {} queries a request, and q_len is {}: write the new keys "
+            "and values by append_kv before the call",
+            policy::kMaxDecodeQueries, problem.q_len);
+    }
     const std::int64_t length = args.new_k->ndim == 4 ? args.new_k->shape[1] : 0;
+    if (kv_form(args) == KvForm::dense && length > args.k.shape[1]) {
+        refuse(
+            "new_k has {} keys a request, and k has room for {}, which counts the new ones: make "
+            "k longer, or give fewer new keys",
+            length, args.k.shape[1]);
+    }
     for (const Named& named :
          {Named{"new_k", *args.new_k, "[batch, new_len, kv_heads, head_dim]"},
           Named{"new_v", *args.new_v, "[batch, new_len, kv_heads, head_dim]"}}) {
@@ -198,7 +210,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     }
     check_heads(args.q, args.k);
     if (packed) check_index(q, {"qo_indptr", *args.qo_indptr, "[batch + 1]"}, 1, batch + 1, data);
-    check_host_indptr(args, batch);
+    check_host_indptr(args, batch, data);
     check_indices(q, args, form, batch, data);
 
     policy::AttentionProblem problem;

@@ -12,6 +12,7 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
 
 void check_table_stride(const Named& named) {
     const std::int64_t stride = named.tensor.strides[0];
+    if (named.tensor.shape[0] <= 1 || is_empty(named.tensor)) return;
     if (stride >= -kMost && stride <= kMost) return;
     refuse("{} has rows {} elements apart, more than {}: copy it into a denser layout", named.name,
            stride, kMost);
@@ -71,7 +72,7 @@ void check_index(const Named& first, const Named& named, int ndim, std::int64_t 
     if (data == Data::present) check_pointer(named);
 }
 
-void check_host_indptr(const AttentionArgs& args, std::int64_t batch) {
+void check_host_indptr(const AttentionArgs& args, std::int64_t batch, Data data) {
     const std::span<const int> ends = args.qo_indptr_host;
     if (ends.empty()) return;
     if (std::ssize(ends) != batch + 1) {
@@ -85,6 +86,15 @@ void check_host_indptr(const AttentionArgs& args, std::int64_t batch) {
                    ends[i], low, args.q.shape[0]);
         }
         low = ends[i];
+    }
+    if (data == Data::absent || args.q.device.type != DeviceType::cpu) return;
+    const std::span<const int> own(static_cast<const int*>(args.qo_indptr->data), ends.size());
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        if (ends[i] == own[i]) continue;
+        refuse(
+            "qo_indptr_host[{}] is {} and qo_indptr[{}] is {}; they must be the same numbers, so "
+            "copy one from the other, or leave qo_indptr_host out",
+            i, ends[i], i, own[i]);
     }
 }
 

@@ -23,7 +23,7 @@ void check_index(const Named& first, const Named& named, int ndim, std::int64_t 
 // Types, shapes and memory of those that say where keys stand, against k, which is checked already.
 void check_indices(const Named& first, const AttentionArgs& args, KvForm form, std::int64_t batch,
                    Data data);
-void check_host_indptr(const AttentionArgs& args, std::int64_t batch);
+void check_host_indptr(const AttentionArgs& args, std::int64_t batch, Data data);
 
 // The size of a dimension counted from the last, which is 1.
 inline std::int64_t from_end(const Tensor& tensor, int dim) noexcept {

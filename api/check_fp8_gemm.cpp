@@ -26,10 +26,7 @@ void check_scalar(const Named& a, const Named& number, Data data) {
 }
 
 void check_bias(const Named& a, const Named& bias, std::int64_t n, Data data) {
-    const DType dtype = bias.tensor.dtype;
-    if (dtype != DType::bf16 && dtype != DType::fp32) {
-        refuse("bias has the dtype {}; it must be bf16 or fp32", name_of(dtype));
-    }
+    check_bias_dtype(bias);
     check_same_device(a, bias);
     check_sizes(bias, 1);
     check_shape(bias, {n});
@@ -37,10 +34,13 @@ void check_bias(const Named& a, const Named& bias, std::int64_t n, Data data) {
     if (data == Data::present) check_pointer(bias);
 }
 
-void check_out(const Fp8GemmArgs& args, const Named& a, const Named& out, Data data) {
+void check_out(const Fp8GemmArgs& args, const Named& a, Data data) {
     const DType dtype = args.out.dtype;
     const bool fp8 = dtype == DType::fp8_e4m3 || dtype == DType::fp8_e5m2;
-    if (!fp8) check_floating(out);
+    if (!fp8 && dtype != DType::bf16 && dtype != DType::fp16 && dtype != DType::fp32) {
+        refuse("out has the dtype {}; it must be bf16, fp16, fp32, {} or {}", name_of(dtype),
+               name_of(DType::fp8_e4m3), name_of(DType::fp8_e5m2));
+    }
     if (fp8 != args.out_multiplier.has_value()) {
         if (fp8) {
             refuse(
@@ -87,8 +87,7 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
     check_fp8(b);
     check_matrix(a, a, data);
     check_matrix(a, b, data);
-    check_out(args, a, out, data);
-    check_matrix(a, out, data);
+    check_out(args, a, data);
     const std::int64_t m = args.a.shape[args.trans_a ? 1 : 0];
     const std::int64_t k = args.a.shape[args.trans_a ? 0 : 1];
     const std::int64_t n = args.b.shape[args.trans_b ? 0 : 1];
@@ -100,6 +99,7 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
         refuse("m, n and k are {}, {} and {}, and must be at most {}: split the call", m, n, k,
                kMostOfFp8Gemm);
     }
+    check_matrix(a, out, data);
     check_shape(out, {m, n});
     check_no_overlap(out);
     check_scalar(a, {"dequant_scale", args.dequant_scale, kNumber}, data);

@@ -1,4 +1,5 @@
 #include <limits>
+#include <optional>
 
 #include "api/call_memory.hpp"
 #include "api/check.hpp"
@@ -45,30 +46,58 @@ Tensor some_parts(const Tensor& parts, std::int64_t first, std::int64_t end) {
     return some;
 }
 
-// What is written is one of the partial results, or lies apart from all.
-void check_places(const Named& written, const Named& parts) {
+// What is written is one of the partial results, or lies apart from all. Gives the number of the
+// one that it is.
+std::optional<std::int64_t> check_places(const Named& written, const Named& parts) {
     const int ndim = written.tensor.ndim;
-    const auto check_one = [&](const Tensor& part) {
+    const auto check_one = [&](const Tensor& part,
+                               std::int64_t number) -> std::optional<std::int64_t> {
         const Tensor one = without_parts(part, ndim);
         const Named named{parts.name, one, parts.dims};
         check_in_place(written, named);
-        if (one.data != written.tensor.data) check_apart(written, named);
+        if (one.data == written.tensor.data) return number;
+        check_apart(written, named);
+        return std::nullopt;
     };
     const Tensor& all = parts.tensor;
-    if (is_empty(all)) return;
-    if (all.ndim == ndim || all.strides[0] == 0 || all.shape[0] == 1) return check_one(all);
+    if (is_empty(all)) return std::nullopt;
+    if (all.ndim == ndim || all.strides[0] == 0 || all.shape[0] == 1) return check_one(all, 0);
     const std::int64_t step = all.strides[0] * size_of(all.dtype);
     const auto offset =
         static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(written.tensor.data) -
                                   reinterpret_cast<std::uintptr_t>(all.data));
     const std::int64_t own = offset / step;
-    if (offset % step != 0 || own < 0 || own >= all.shape[0]) return check_apart(written, parts);
-    check_one(some_parts(all, own, own + 1));
+    if (offset % step != 0 || own < 0 || own >= all.shape[0]) {
+        check_apart(written, parts);
+        return std::nullopt;
+    }
     check_apart(written, {parts.name, some_parts(all, 0, own), parts.dims});
     check_apart(written, {parts.name, some_parts(all, own + 1, all.shape[0]), parts.dims});
+    return check_one(some_parts(all, own, own + 1), own);
 }
 
-std::int64_t check_part(const MergeStatesArgs& args, const PartialState& part, Data data) {
+// Which of the parts the result and its LSE are written to.
+struct InPlace {
+    bool out = false;
+    bool lse = false;
+    bool both = false;  // those of one part
+
+    void check(bool lse_wanted) const {
+        if (both || (!out && !lse)) return;
+        if (out && !lse_wanted) {
+            refuse(
+                "out is a part's out, and lse was left out, so that the part would keep the LSE of "
+                "what it was: give that part's lse too, or give out memory of its own");
+        }
+        refuse(
+            "{} is a part's, and {} is not that part's: in place, give out and lse of one part, or "
+            "give both memory of their own",
+            out ? "out" : "lse", out ? "lse" : "out");
+    }
+};
+
+std::int64_t check_part(const MergeStatesArgs& args, const PartialState& part, InPlace& in_place,
+                        Data data) {
     const Tensor& result = args.out;
     const Named out{"out", result, kDims};
     const std::int64_t count = part.out.ndim == result.ndim + 1 ? part.out.shape[0] : 1;
@@ -102,12 +131,15 @@ std::int64_t check_part(const MergeStatesArgs& args, const PartialState& part, D
         check_pointer({"a part's lse", part.lse, kLseDims});
     }
     if (data == Data::absent) return count;
-    check_places(out, {"a part's out", part.out, kDims});
+    const auto own_out = check_places(out, {"a part's out", part.out, kDims});
     check_apart(out, {"a part's lse", part.lse, kLseDims});
+    in_place.out = in_place.out || own_out;
     if (args.lse) {
         const Named own{"lse", *args.lse, kLseDims};
-        check_places(own, {"a part's lse", part.lse, kLseDims});
+        const auto own_lse = check_places(own, {"a part's lse", part.lse, kLseDims});
         check_apart(own, {"a part's out", part.out, kDims});
+        in_place.lse = in_place.lse || own_lse;
+        in_place.both = in_place.both || (own_out && own_out == own_lse);
     }
     return count;
 }
@@ -140,10 +172,12 @@ policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data) {
     }
     std::int64_t count = 0;
     bool aligned = is_aligned(args.out);
+    InPlace in_place;
     for (const PartialState& part : args.parts) {
-        count += check_part(args, part, data);
+        count += check_part(args, part, in_place, data);
         aligned = aligned && is_aligned(part.out);
     }
+    in_place.check(args.lse.has_value());
     if (count < 2 || count > kMaxInt) {
         refuse("there are {} partial results in all; merging takes 2 to {}", count, kMaxInt);
     }

@@ -21,6 +21,7 @@ void check_like(const char* name, const Tensor& given, const Tensor& planned) {
         refuse("{} has the shape {}, and the plan was made for {}: make a plan for such calls",
                name, shape_text(given), shape_text(planned));
     }
+    if (is_empty(given)) return;
     for (std::size_t i = 0; i < static_cast<std::size_t>(given.ndim); ++i) {
         if (given.shape[i] <= 1 || given.strides[i] == planned.strides[i]) continue;
         refuse("{} has the strides {}, and the plan was made for {}: make a plan for such calls",

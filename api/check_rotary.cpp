@@ -47,19 +47,25 @@ void check_tables(const Named& q, const Named& cos, const Named& sin, Data data)
         if (data == Data::present) check_pointer(*table);
     }
     check_shape(sin, {cos.tensor.shape[0], cos.tensor.shape[1]});
+    const std::int64_t rotary_dim = 2 * cos.tensor.shape[1];
+    const std::int64_t head_dim = q.tensor.shape[3];
+    if (rotary_dim == 0) refuse("cos has no columns; it must have rotary_dim / 2, at least 1");
     if (cos.tensor.shape[0] > 1 && cos.tensor.strides[0] != sin.tensor.strides[0]) {
         refuse("the rows of cos are {} elements apart and those of sin {}; they must be equal",
                cos.tensor.strides[0], sin.tensor.strides[0]);
     }
-    const std::int64_t rotary_dim = 2 * cos.tensor.shape[1];
-    const std::int64_t head_dim = q.tensor.shape[3];
-    if (rotary_dim == 0) refuse("cos has no columns; it must have rotary_dim / 2, at least 1");
     if (rotary_dim > head_dim) {
         refuse(
             "cos has {} columns, for a rotary_dim of {}, more than the head_dim of {}, which is "
             "{}: make the tables narrower",
             cos.tensor.shape[1], rotary_dim, q.name, head_dim);
     }
+}
+
+void check_table_length(const Named& x, const Named& cos) {
+    if (x.tensor.shape[1] <= cos.tensor.shape[0]) return;
+    refuse("{} has {} rows and cos only {}: make the tables longer, or give positions", x.name,
+           x.tensor.shape[1], cos.tensor.shape[0]);
 }
 
 void check_style(RotaryStyle style) {
@@ -112,9 +118,8 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
     check_tables(q, {"cos", args.cos, kTableDims}, {"sin", args.sin, kTableDims}, data);
     if (args.positions) {
         check_positions(q, {"positions", *args.positions, "[length] or [batch, length]"}, data);
-    } else if (shape[1] > args.cos.shape[0]) {
-        refuse("q has {} rows and cos only {}: make the tables longer, or give positions", shape[1],
-               args.cos.shape[0]);
+    } else {
+        check_table_length(q, {"cos", args.cos, kTableDims});
     }
     const std::int64_t tokens = shape[0] * shape[1];
     if (tokens > kMaxInt) {

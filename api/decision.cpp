@@ -54,6 +54,8 @@ void warn_once(std::atomic<bool>& said, const std::string& sentence) {
     if (!said.exchange(true)) runtime::log::warn(sentence);
 }
 
+}  // namespace
+
 Operation operation_of(KernelId kernel) {
     switch (kernel) {
         case KernelId::rotary_emb:
@@ -70,6 +72,8 @@ Operation operation_of(KernelId kernel) {
             return Operation::attention;
     }
 }
+
+namespace {
 
 std::optional<KernelId> only_of(Operation operation, std::optional<KernelId> kernel) {
     return kernel && operation_of(*kernel) == operation ? kernel : std::nullopt;

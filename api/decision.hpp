@@ -19,6 +19,9 @@ struct Decision {
     friend bool operator==(const Decision&, const Decision&) = default;
 };
 
+// What the kernel computes; of a helper, what it helps to.
+Operation operation_of(policy::KernelId kernel);
+
 // Where the call's tensors are decides what can be followed. Throws Error where a scope asks for
 // the backend that these tensors can't have.
 Decision decide(Operation operation, const Device& device);

@@ -20,6 +20,11 @@ void run_kernel(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem, 
     launch.run(args, held.place(), stream);
 }
 
+// Whether nothing is to be written, not even the amax of nothing.
+bool does_nothing(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem) {
+    return checks::has_no_rows(problem) && !args.amax;
+}
+
 void run_reference(const Fp8GemmArgs& args) {
     reference::Fp8Gemm call;
     call.a = args.a;
@@ -32,7 +37,6 @@ void run_reference(const Fp8GemmArgs& args) {
     call.multiplier = args.out_multiplier;
     call.amax = args.amax;
     reference::fp8_gemm(call);
-    note_reference_ran();
 }
 
 }  // namespace
@@ -54,7 +58,7 @@ Fp8GemmLaunch::Fp8GemmLaunch(const policy::Fp8GemmProblem& problem, const Device
 }
 
 void Fp8GemmLaunch::run(const Fp8GemmArgs& args, const Scratch& scratch, Stream stream) const {
-    if (kernel_ == nullptr) return;
+    if (kernel_ == nullptr) return set_number(args.amax, 0.0f, stream);
     void* const partials = choice_.workspace.partial_bytes != 0 ? scratch.data : nullptr;
     Fp8GemmParams params = make_params(args, problem_, choice_, partials, scratch.counters);
     launch_kernel(*kernel_, choice_.geometry, &params, stream);
@@ -85,9 +89,10 @@ void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
     note_nothing_ran();
     const policy::Fp8GemmProblem problem = checks::check(args);
     const Decision decision = decide(Operation::fp8_gemm, args.a.device);
-    if (checks::has_no_rows(problem)) return;
+    if (does_nothing(args, problem)) return;
     if (decision.backend == Backend::reference) {
         run_reference(args);
+        if (!checks::has_no_rows(problem)) note_reference_ran();
     } else {
         run_kernel(args, problem, stream);
     }
@@ -101,7 +106,7 @@ void ops::fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
                     "ops::fp8_gemm runs on a GPU, and the tensors are in host memory: copy them to "
                     "a GPU, or call jitney::fp8_gemm");
     }
-    if (checks::has_no_rows(problem)) return;
+    if (does_nothing(args, problem)) return;
     run_kernel(args, problem, stream);
 }
 

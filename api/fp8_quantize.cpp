@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-
 #include "api/check.hpp"
 #include "api/decision.hpp"
 #include "api/fp8_launches.hpp"
@@ -13,7 +11,6 @@
 #include "jitney/error.hpp"
 #include "kernel_sources/common/amax.h"
 #include "reference/fp8_quantize.hpp"
-#include "runtime/driver.hpp"
 
 namespace jitney {
 namespace {
@@ -30,19 +27,12 @@ void launch(const runtime::Kernel& kernel, const checks::Fp8QuantizeCall& call,
     note_ran(choice.spec);
 }
 
-void set(const std::optional<Tensor>& tensor, float value, Stream stream) {
-    if (!tensor) return;
-    runtime::check(runtime::driver().cuMemsetD32Async(std::bit_cast<CUdeviceptr>(tensor->data),
-                                                      std::bit_cast<unsigned>(value), 1, stream),
-                   "writing a number to the GPU");
-}
-
 // Nothing to read; what is asked of it is defined all the same. Where the multiplier is given, its
 // inverse is the kernel's to write.
 void set_numbers_of_nothing(const Fp8QuantizeArgs& args, Stream stream) {
-    set(args.amax, 0.0f, stream);
-    if (args.dynamic) set(args.multiplier, 1.0f, stream);
-    if (args.dynamic) set(args.scale, 1.0f, stream);
+    set_number(args.amax, 0.0f, stream);
+    if (args.dynamic) set_number(args.multiplier, 1.0f, stream);
+    if (args.dynamic) set_number(args.scale, 1.0f, stream);
 }
 
 void run_on_gpu(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call, Stream stream) {

@@ -12,6 +12,7 @@
 #include "policy/fp8_gemm.hpp"
 #include "policy/fp8_quantize.hpp"
 #include "policy/fp8_update.hpp"
+#include "runtime/driver.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/runtime.hpp"
 
@@ -98,6 +99,13 @@ void launch_kernel(const runtime::Kernel& kernel, const policy::Geometry& geomet
     shape.programmatic_dependent = geometry.programmatic;
     std::array<void*, 1> parameters{params};
     runtime::launch(kernel, shape, parameters.data(), stream);
+}
+
+void set_number(const std::optional<Tensor>& number, float value, Stream stream) {
+    if (!number) return;
+    runtime::check(runtime::driver().cuMemsetD32Async(std::bit_cast<CUdeviceptr>(number->data),
+                                                      std::bit_cast<unsigned>(value), 1, stream),
+                   "writing a number to the GPU");
 }
 
 }  // namespace jitney

@@ -1,6 +1,8 @@
 // From a specialization to a launch: the steps that all operations share.
 #pragma once
 
+#include <optional>
+
 #include "jitney/tensor.hpp"
 #include "policy/candidates.hpp"
 #include "policy/device_facts.hpp"
@@ -26,5 +28,8 @@ const runtime::Kernel& load_kernel(const policy::Spec& spec, const runtime::Devi
 // `params` is the kernel's only parameter.
 void launch_kernel(const runtime::Kernel& kernel, const policy::Geometry& geometry, void* params,
                    Stream stream);
+
+// Writes the number, where there is one to write, without a kernel.
+void set_number(const std::optional<Tensor>& number, float value, Stream stream);
 
 }  // namespace jitney

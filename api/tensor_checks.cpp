@@ -23,6 +23,15 @@ std::span<const std::int64_t> dims_of(const std::array<std::int64_t, Tensor::max
     return {values.data(), index(std::clamp(ndim, 0, Tensor::max_dims))};
 }
 
+// Of a tensor whose sizes are positive, and each of which 32 bits hold.
+bool has_more_than(const Tensor& tensor, std::int64_t elements) {
+    std::int64_t product = 1;
+    for (const std::int64_t size : dims_of(tensor.shape, tensor.ndim)) {
+        if (__builtin_mul_overflow(product, size, &product) || product > elements) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 std::string shape_text(const Tensor& tensor) {
@@ -46,8 +55,22 @@ void check_floating(const Named& named) {
 void check_fp8(const Named& named) {
     const DType dtype = named.tensor.dtype;
     if (dtype == DType::fp8_e4m3 || dtype == DType::fp8_e5m2) return;
+    // Frameworks without FP8 types keep codes as bytes, which DLPack's callers pass on as they are.
+    if (dtype == DType::boolean) {
+        refuse(
+            "{} has the dtype {}, as which DLPack's bool (code 6) and unsigned 8 bits (1) are "
+            "read; "
+            "it must be {} or {}: give its bytes DLPack's code 10 for the first, 12 for the second",
+            named.name, name_of(dtype), name_of(DType::fp8_e4m3), name_of(DType::fp8_e5m2));
+    }
     refuse("{} has the dtype {}; it must be {} or {}", named.name, name_of(dtype),
            name_of(DType::fp8_e4m3), name_of(DType::fp8_e5m2));
+}
+
+void check_bias_dtype(const Named& bias) {
+    const DType dtype = bias.tensor.dtype;
+    if (dtype == DType::bf16 || dtype == DType::fp32) return;
+    refuse("{} has the dtype {}; it must be bf16 or fp32", bias.name, name_of(dtype));
 }
 
 void check_dtype(const Named& named, DType dtype) {
@@ -71,9 +94,13 @@ void check_sizes(const Named& named, int ndim) {
     constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
     for (int i = 0; i < ndim; ++i) {
         const std::int64_t size = tensor.shape[index(i)];
-        if (size < 0 || size > limit) {
-            refuse("{} has the shape {}, whose size {} is not from 0 to {}: split the call",
-                   named.name, shape_text(tensor), size, limit);
+        if (size < 0) {
+            refuse("{} has the shape {}, whose size {} is negative: sizes count from 0, correct it",
+                   named.name, shape_text(tensor), size);
+        }
+        if (size > limit) {
+            refuse("{} has the shape {}, whose size {} is more than {}: split the call", named.name,
+                   shape_text(tensor), size, limit);
         }
     }
 }
@@ -107,7 +134,7 @@ void check_strides(const Named& named) {
     check_reach(named);
     const Tensor& tensor = named.tensor;
     const std::size_t last = index(tensor.ndim - 1);
-    if (tensor.strides[last] == 1 || tensor.shape[last] <= 1) return;
+    if (tensor.strides[last] == 1 || tensor.shape[last] <= 1 || is_empty(tensor)) return;
     refuse(
         "{} has the strides {}; the innermost must be 1, so copy the tensor into a layout whose "
         "last dimension is contiguous",
@@ -128,6 +155,10 @@ void check_reach(const Named& named) {
             continue;
         }
         if (is_empty(tensor)) return;
+        if (has_more_than(tensor, limit)) {
+            refuse("{} has the shape {}, more elements than memory can hold: split the call",
+                   named.name, shape_text(tensor));
+        }
         refuse(
             "{} has the shape {} and the strides {}, whose stride {} leads out of all memory: "
             "give strides in elements",
@@ -246,7 +277,7 @@ bool is_aligned(const Tensor& tensor) noexcept {
             bits |= static_cast<std::uint64_t>(tensor.strides[index(i)]) * size;
         }
     }
-    return (bits & 15) == 0;
+    return (bits & 15) == 0 || is_empty(tensor);
 }
 
 }  // namespace jitney::checks

@@ -39,6 +39,8 @@ std::string strides_text(const Tensor& tensor);
 void check_floating(const Named& named);
 // One of fp8_e4m3 and fp8_e5m2.
 void check_fp8(const Named& named);
+// One of bf16 and fp32.
+void check_bias_dtype(const Named& bias);
 void check_dtype(const Named& named, DType dtype);
 void check_same_dtype(const Named& first, const Named& other);
 // The right number of dimensions, and sizes from 0 to 2^31 - 1.
@@ -47,7 +49,8 @@ void check_shape(const Named& named, std::initializer_list<std::int64_t> shape);
 void check_same_shape(const Named& first, const Named& other);
 // Dimension `dim` has `size`, or 1 and is broadcast.
 void check_broadcast(const Named& named, int dim, std::int64_t size);
-// The innermost is 1, and no element lies further away than memory reaches.
+// The innermost is 1, and no element lies further away than memory reaches. Strides of a dimension
+// of size 1 count for nothing, nor do those of a tensor that is empty.
 void check_strides(const Named& named);
 // The second half of that, for tensors whose innermost stride is free.
 void check_reach(const Named& named);
@@ -63,7 +66,7 @@ void check_number(const Named& named);
 // Refuses one whose rows can't be walked in one stride.
 Tensor as_matrix(const Named& named);
 
-// Pointer and strides, the innermost aside, are multiples of 16 bytes.
+// Pointer and strides, the innermost aside, are multiples of 16 bytes; or there is nothing to read.
 bool is_aligned(const Tensor& tensor) noexcept;
 
 }  // namespace jitney::checks

@@ -15,7 +15,6 @@ namespace {
 // The kernels count packed rows and keys in 32 bits, and look a few tiles past the last.
 constexpr std::int64_t kMaxRows = 0x7fff0000;
 constexpr std::int64_t kMaxKeys = 0x7fff0000;
-constexpr int kMaxDecodeQueries = 64;
 
 Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& tile,
                const DeviceFacts& facts) {

@@ -44,6 +44,9 @@ struct MaskSizes {
 
 // A problem as far as the choice depends on it. Counts are positive, lengths may be zero, and
 // kv_heads divides q_heads: the caller has checked.
+// Queries a request that the decode kernels take, which alone append new keys.
+inline constexpr int kMaxDecodeQueries = 64;
+
 struct AttentionProblem {
     int format = 0;  // a jitney::Format
     int batch = 0;

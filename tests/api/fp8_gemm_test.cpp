@@ -54,7 +54,36 @@ std::vector<Bad> bad_calls() {
              a.amax.reset();
          },
          {"out", "int32"}},
-        {"fp16 bias", [](auto& a) { a.bias->dtype = DType::fp16; }, {"bias", "fp16", "bf16"}},
+        {"codes as bytes",
+         [](auto& a) { a.a.dtype = DType::boolean; },
+         {"a has the dtype bool", "unsigned 8 bits", "fp8_e4m3 or fp8_e5m2", "10", "12"}},
+        {"out as bytes",
+         [](auto& a) {
+             a.out.dtype = DType::boolean;
+             a.out_multiplier.reset();
+             a.amax.reset();
+         },
+         {"out has the dtype bool", "fp32, fp8_e4m3 or fp8_e5m2"}},
+        {"a size below 0",
+         [](auto& a) { a.a.shape[0] = -1; },
+         {"a has the shape [-1, 16]", "-1 is negative"}},
+        {"m and n beyond all memory",
+         [](auto& a) {
+             a.a.shape[0] = a.out.shape[0] = 0x7fff0000;
+             a.b.shape[0] = a.out.shape[1] = a.bias->shape[0] = 0x7fff0000;
+             a.out.strides[0] = 0x7fff0000;
+         },
+         {"out has the shape [2147418112, 2147418112]", "more elements than memory", "split"}},
+        {"m and n beyond what is counted",
+         [](auto& a) {
+             a.a.shape[0] = a.out.shape[0] = 0x7fffffff;
+             a.b.shape[0] = a.out.shape[1] = a.bias->shape[0] = 0x7fffffff;
+             a.out.strides[0] = 0x7fffffff;
+         },
+         {"m, n and k are 2147483647, 2147483647 and 16", "at most 2147418112"}},
+        {"fp16 bias",
+         [](auto& a) { a.bias->dtype = DType::fp16; },
+         {"bias", "fp16", "bf16 or fp32"}},
         {"bf16 scale",
          [](auto& a) { a.dequant_scale.dtype = DType::bf16; },
          {"dequant_scale", "fp32"}},
@@ -238,7 +267,7 @@ TEST_CASE("a sum of nothing is 0, whatever the scale: the bias remains") {
     }
 }
 
-TEST_CASE("a product without rows or columns does nothing") {
+TEST_CASE("a product without rows or columns computes nothing, and its amax is 0") {
     Random random(5);
     for (const auto& [m, n] : {std::pair{0, 8}, std::pair{8, 0}}) {
         Fp8GemmCase test;
@@ -247,6 +276,19 @@ TEST_CASE("a product without rows or columns does nothing") {
         Fp8GemmProblem problem(test, random);
         fp8_gemm(args_of(problem, [](HostTensor& tensor) { return tensor.view(); }));
         CHECK(last_run().empty());
+
+        GoodCall call({DeviceType::cpu, 0});
+        call.amax.set(0, 7.0);
+        Fp8GemmArgs args = call.args();
+        args.a.shape[0] = args.out.shape[0] = m;
+        args.b.shape[0] = args.out.shape[1] = n;
+        args.bias->shape[0] = n;
+        // Strides of what is empty mean nothing.
+        for (Tensor* tensor : {m == 0 ? &args.a : &args.b, &args.out})
+            tensor->strides = {0, 0};
+        fp8_gemm(args);
+        CHECK(last_run().empty());
+        CHECK(call.amax.get(0) == 0.0);
     }
 }
 
@@ -324,6 +366,19 @@ TEST_CASE("scenario: launches of fp8_gemm" * doctest::skip()) {
     own.workspace.data = nullptr;
     CHECK_THROWS_WITH_AS(fp8_gemm(own), doctest::Contains("workspace"), Error);
     CHECK(fake.launches == 12);
+
+    // The amax of nothing is 0, which the driver writes.
+    GoodCall nothing({DeviceType::cuda, 0});
+    for (const auto call : {&fp8_gemm, &ops::fp8_gemm}) {
+        nothing.amax.set(0, 7.0);
+        Fp8GemmArgs empty = nothing.args();
+        empty.a.shape[0] = empty.out.shape[0] = 0;
+        call(empty, nullptr);
+        CHECK(nothing.amax.get(0) == 0.0);
+        CHECK(last_run().empty());
+    }
+    CHECK(fake.launches == 12);
+    CHECK(fake.synchronizations == 0);
 }
 
 TEST_CASE("fp8_gemm launches what explain says, and allocates nothing then") {

@@ -1,6 +1,7 @@
 // The linear layer on FP8, on host tensors: products, recipes, states, and bad calls.
 #include "jitney/fp8_linear.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -439,7 +440,15 @@ TEST_CASE("bad calls of the linear layer are refused with a sentence") {
          {"weight", "39", "40"}},
         {"y of another width", [](auto& a) { a.y.shape[1] = 16; }, {"y has the shape [24, 16]"}},
         {"int x", [](auto& a) { a.x.dtype = DType::int32; }, {"x has the dtype int32"}},
-        {"fp16 bias", [](auto& a) { a.bias->dtype = DType::fp16; }, {"bias", "fp16"}},
+        {"fp16 bias",
+         [](auto& a) { a.bias->dtype = DType::fp16; },
+         {"bias", "fp16", "bf16 or fp32"}},
+        {"a state that was never reset",
+         [](auto& a) {
+             static std::array<float, 60> zeros{};
+             a.state.data = zeros.data();
+         },
+         {"state[0][0]", "is 0", "fp8_state_reset"}},
         {"null weight", [](auto& a) { a.weight.data = nullptr; }, {"weight", "no data"}},
         {"y is x", [](auto& a) { a.y.data = a.x.data; }, {"y begins where x does"}},
         {"state elsewhere",
@@ -463,6 +472,12 @@ TEST_CASE("bad calls of the linear layer are refused with a sentence") {
              a.grad_bias.reset();
          },
          {"neither grad_x"}},
+        {"a state that was never reset",
+         [](auto& a) {
+             static std::array<float, 60> zeros{};
+             a.state.data = zeros.data();
+         },
+         {"state[2][0]", "is 0", "fp8_state_reset"}},
         {"grad_x of another width",
          [](auto& a) { a.grad_x->shape[1] = 41; },
          {"grad_x", "[24, 41]"}},

@@ -33,14 +33,15 @@ void check_says(const Call& call, const std::vector<std::string>& words) {
     }
 }
 
-// `parts` are tensors within `args`; run() is the call.
-template <class Args, class Run>
-void check_pairs(Args& args, const std::vector<Part>& parts, const Run& run) {
+// `parts` are tensors within `args`; run() is the call, start() comes before the first.
+template <class Args, class Run, class Start>
+void check_pairs(Args& args, const std::vector<Part>& parts, const Run& run, const Start& start) {
     // Far from each other.
     static std::array<std::byte, 10 << 16> places;
     std::size_t place = 0;
     for (const Part& part : parts)
         part.tensor->data = places.data() + (place++ << 16) + 256;
+    start(args);
     const Args good = args;
     for (const Part& part : parts) {
         for (const Part& other : parts) {
@@ -72,9 +73,16 @@ void check_pairs(Args& args, const std::vector<Part>& parts, const Run& run) {
     }
 }
 
+template <class Args, class Run>
+void check_pairs(Args& args, const std::vector<Part>& parts, const Run& run) {
+    check_pairs(args, parts, run, [](const Args&) {});
+}
+
 Tensor host(HostTensor& tensor) {
     return tensor.view();
 }
+
+constexpr auto reset = [](const auto& args) { fp8_state_reset(args.state); };
 
 }  // namespace
 
@@ -138,28 +146,30 @@ TEST_CASE("no pair of fp8_linear's tensors shares memory that is written") {
         test.recipe.scaling = scaling;
         Fp8LinearProblem problem(test);
         Fp8LinearArgs args = problem.forward(host);
-        check_pairs(args,
-                    {{"x", &args.x, false},
-                     {"weight", &args.weight, false},
-                     {"bias", &*args.bias, false},
-                     {"y", &args.y, true},
-                     {"state", &args.state, true},
-                     {"saved.x_codes", &args.saved->x_codes, true},
-                     {"saved.weight_codes", &args.saved->weight_codes, true},
-                     {"saved.scales", &args.saved->scales, true}},
-                    [](const auto& call) { fp8_linear(call); });
+        check_pairs(
+            args,
+            {{"x", &args.x, false},
+             {"weight", &args.weight, false},
+             {"bias", &*args.bias, false},
+             {"y", &args.y, true},
+             {"state", &args.state, true},
+             {"saved.x_codes", &args.saved->x_codes, true},
+             {"saved.weight_codes", &args.saved->weight_codes, true},
+             {"saved.scales", &args.saved->scales, true}},
+            [](const auto& call) { fp8_linear(call); }, reset);
 
         Fp8LinearBackwardArgs backward = problem.backward(host);
-        check_pairs(backward,
-                    {{"grad_y", &backward.grad_y, false},
-                     {"saved.x_codes", &backward.saved.x_codes, false},
-                     {"saved.weight_codes", &backward.saved.weight_codes, false},
-                     {"saved.scales", &backward.saved.scales, false},
-                     {"grad_x", &*backward.grad_x, true},
-                     {"grad_weight", &*backward.grad_weight, true},
-                     {"grad_bias", &*backward.grad_bias, true},
-                     {"state", &backward.state, true}},
-                    [](const auto& call) { fp8_linear_backward(call); });
+        check_pairs(
+            backward,
+            {{"grad_y", &backward.grad_y, false},
+             {"saved.x_codes", &backward.saved.x_codes, false},
+             {"saved.weight_codes", &backward.saved.weight_codes, false},
+             {"saved.scales", &backward.saved.scales, false},
+             {"grad_x", &*backward.grad_x, true},
+             {"grad_weight", &*backward.grad_weight, true},
+             {"grad_bias", &*backward.grad_bias, true},
+             {"state", &backward.state, true}},
+            [](const auto& call) { fp8_linear_backward(call); }, reset);
     }
 }
 

@@ -54,6 +54,43 @@ TEST_CASE("empty problems of attention compute nothing") {
     }
 }
 
+TEST_CASE("strides of an empty tensor mean nothing, as others give them") {
+    // numpy's are 0 in all dimensions.
+    const auto without_strides = [](Tensor& tensor) { tensor.strides = {}; };
+    Random random(1);
+    AttentionShape shape;
+    shape.batch = 0;
+    shape.q_len = 3;
+    shape.kv_len = 5;
+    shape.head_dim = 8;
+    AttentionProblem none(shape, random);
+    AttentionArgs args = args_of(none, kHost);
+    for (Tensor* tensor : {&args.q, &args.k, &args.v, &args.out, &*args.lse})
+        without_strides(*tensor);
+    attention(args);
+    CHECK(last_run().empty());
+
+    // Rows without keys are computed, on a GPU by the kernel that aligned tensors get.
+    shape.batch = 2;
+    shape.kv_len = 0;
+    AttentionProblem problem(shape, random);
+    args = args_of(problem, kHost);
+    args.k.strides = {3, 3, 3, 3, 3};
+    args.v.strides = {};
+    attention(args);
+    CHECK(last_run() == "reference");
+    CHECK(problem.out.get(0) == 0.0);
+    CHECK(problem.lse.get(0) == -HUGE_VAL);
+
+    RotaryArgs rotary;
+    rotary.q = rotary.q_out =
+        Tensor::strided(nullptr, DType::fp32, {{0, 3, 2, 8}}, {{0, 0, 0, 0}}, {DeviceType::cpu, 0});
+    HostTensor table(DType::fp32, {3, 4});
+    rotary.cos = rotary.sin = table.view();
+    rotary_emb(rotary);
+    CHECK(last_run().empty());
+}
+
 TEST_CASE("without keys rows are 0 and LSE -inf") {
     Random random(1);
     AttentionShape shape;

@@ -142,6 +142,24 @@ TEST_CASE("calls of merge_states that can't be meant") {
         {"the LSE onto the result",
          [](Call& c) { c.args.lse->data = c.args.out.data; },
          {"lse", "out", "overlap"}},
+        {"in place without the LSE",
+         [](Call& c) {
+             c.args.out = c.parts[0].out;
+             c.args.lse.reset();
+         },
+         {"out is a part's out", "lse was left out"}},
+        {"in place of one part, the LSE of another",
+         [](Call& c) {
+             c.args.out = c.parts[0].out;
+             c.args.lse = c.parts[1].lse;
+         },
+         {"out is a part's", "lse is not that part's"}},
+        {"in place of one part, the LSE apart",
+         [](Call& c) { c.args.out = c.parts[0].out; },
+         {"out is a part's", "lse is not that part's"}},
+        {"the LSE alone in place",
+         [](Call& c) { c.args.lse = c.parts[1].lse; },
+         {"lse is a part's", "out is not that part's"}},
         {"another device",
          [](Call& c) {
              c.parts[1].lse.device = {DeviceType::cuda, 0};
@@ -161,8 +179,47 @@ TEST_CASE("calls of merge_states that can't be meant") {
             merge_states(call.args);
         });
     }
+    for (const PartialState& part : parts) {
+        MergeStatesArgs in_place = good;
+        in_place.out = part.out;
+        in_place.lse = part.lse;
+        merge_states(in_place);
+    }
     CHECK_THROWS_AS(ops::merge_states(good), Error);
     CHECK(last_run().empty());
+}
+
+TEST_CASE("in place among several results in one tensor, out and LSE are of one number") {
+    HostTensor outs(DType::fp32, {3, 1, 2, 2, 8});
+    HostTensor lses(DType::fp32, {3, 1, 2, 2});
+    const PartialState all = {outs.view(), lses.view()};
+    const auto nth = [](const Tensor& stack, std::int64_t number) {
+        Tensor one = stack;
+        one.ndim -= 1;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(one.ndim); ++i) {
+            one.shape[i] = stack.shape[i + 1];
+            one.strides[i] = stack.strides[i + 1];
+        }
+        one.data = static_cast<float*>(stack.data) + number * stack.strides[0];
+        return one;
+    };
+    for (std::int64_t out = 0; out < 3; ++out) {
+        for (std::int64_t lse = 0; lse < 3; ++lse) {
+            CAPTURE(out);
+            CAPTURE(lse);
+            MergeStatesArgs args;
+            args.parts = {&all, 1};
+            args.out = nth(all.out, out);
+            args.lse = nth(all.lse, lse);
+            if (out == lse) {
+                merge_states(args);
+                CHECK(last_run() == "reference");
+            } else {
+                CHECK_THROWS_WITH_AS(merge_states(args), doctest::Contains("not that part's"),
+                                     Error);
+            }
+        }
+    }
 }
 
 }  // namespace jitney::tests

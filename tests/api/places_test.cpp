@@ -245,7 +245,7 @@ TEST_CASE("a merge in place of any part, or apart from all") {
     MergeStatesArgs good;
     good.parts = parts;
     const auto call = [](const MergeStatesArgs& a) { merge_states(a); };
-    for (const int part : {0, 1, 3, 5, 6}) {
+    for (const int part : {0, 1, 3, 5, 6}) {  // 5 is the one beside, 6 lies apart
         good.out = out(48 * part);
         good.lse = lse(6 * part);
         call(good);
@@ -288,6 +288,7 @@ TEST_CASE("a merge in place of any part, or apart from all") {
                                lses.view(kHost, 0, {4, 3, 2}, {0, 2, 1})};
     repeated.parts = {&same, 1};
     repeated.out = out(0);
+    repeated.lse = lse(0);
     call(repeated);
 }
 

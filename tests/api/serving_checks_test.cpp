@@ -43,6 +43,7 @@ TEST_CASE("bad ragged calls") {
     static const std::vector<int> short_host = {0, 3};
     static const std::vector<int> falling = {0, 3, 2};
     static const std::vector<int> beyond = {0, 3, 9};
+    static const std::vector<int> other_ends = {0, 2, 4};
     check_all(
         shape_of(KeyForm::ragged, true),
         {{"q of 4 dimensions", [](auto& a) { a.qo_indptr.reset(); }, {"q has 3 dimensions"}},
@@ -76,6 +77,9 @@ TEST_CASE("bad ragged calls") {
          {"a host copy beyond q",
           [](auto& a) { a.qo_indptr_host = beyond; },
           {"qo_indptr_host[2] is 9", "total_q"}},
+         {"a host copy of other numbers",
+          [](auto& a) { a.qo_indptr_host = other_ends; },
+          {"qo_indptr_host[1] is 2", "qo_indptr[1] is 3"}},
          {"append",
           [](auto& a) {
               a.new_k = a.new_v = other(DType::bf16, {2, 1, 2, 8});
@@ -157,6 +161,16 @@ TEST_CASE("bad options") {
          {"append without queries",
           [](auto& a) { a.q.shape[1] = a.out.shape[1] = a.lse->shape[2] = 0; },
           {"new_k", "q_len is 0"}},
+         {"append with more queries than a kernel that appends takes",
+          [](auto& a) {
+              a.q.shape[1] = a.out.shape[1] = a.lse->shape[2] = 65;
+              a.q.strides[0] = a.out.strides[0] = 65 * a.q.strides[1];
+              a.lse.reset();
+          },
+          {"new_k", "up to 64", "q_len is 65", "append_kv"}},
+         {"more new keys than there is room",
+          [](auto& a) { a.new_k->shape[1] = a.new_v->shape[1] = a.k.shape[1] + 1; },
+          {"new_k has 11 keys", "room for 10"}},
          {"append to keys that requests share",
           [](auto& a) { a.k.strides[0] = 0; },
           {"k is written", "overlap"}}});

@@ -145,6 +145,31 @@ TEST_CASE("a ragged call is two launches, and as many blocks as it needs") {
     REQUIRE_PASSED(run("scenario: ragged launches", fake_gpu(cache)));
 }
 
+TEST_CASE("of more new rows than a request has keys, the last are its keys") {
+    HostTensor q(DType::fp32, {1, 1, 1, 8});
+    HostTensor out(DType::fp32, {1, 1, 1, 8});
+    HostTensor k(DType::fp32, {1, 4, 1, 8});
+    HostTensor v(DType::fp32, {1, 4, 1, 8});
+    HostTensor fresh(DType::fp32, {1, 3, 1, 8});
+    HostTensor lens(DType::int32, {1});
+    q.fill([](std::int64_t) { return 0.0; });  // the mean of what is seen
+    v.fill([](std::int64_t) { return 7.0; });
+    fresh.fill([](std::int64_t i) { return 10.0 * static_cast<double>(i / 8 + 1); });
+    lens.set(0, 2);
+    AttentionArgs args;
+    args.q = q.view();
+    args.out = out.view();
+    args.k = k.view();
+    args.v = v.view();
+    args.kv_lens = lens.view();
+    args.new_k = args.new_v = fresh.view();
+    attention(args);
+    CHECK(out.get(0) == 25.0);
+    CHECK(v.at({0, 0, 0, 0}) == 20.0);
+    CHECK(v.at({0, 1, 0, 0}) == 30.0);
+    CHECK(v.at({0, 2, 0, 0}) == 7.0);
+}
+
 TEST_CASE("a helper is no kernel to ask for") {
     CHECK_THROWS(Scope("attn_work_map"));
 }

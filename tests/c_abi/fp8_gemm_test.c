@@ -46,6 +46,16 @@ void fp8_gemm_tests(void) {
     CHECK(amax == 13.0f);
     CHECK(codes[0] == 0x5b && codes[2] == 0x5d && codes[3] == 0xda); /* 22, 26, -20 */
 
+    ta.view.dtype = uint8; /* as frameworks without FP8 types keep codes */
+    CHECK_REFUSED(jitney_fp8_gemm(&args, NULL), JITNEY_INVALID_ARGUMENT, "unsigned 8 bits");
+    ta.view.dtype = e4m3;
+
+    /* Nothing to multiply: its amax is 0. */
+    ta.shape[0] = tcodes.shape[0] = 0;
+    CHECK_PASSED(jitney_fp8_gemm(&args, NULL));
+    CHECK(amax == 0.0f);
+    ta.shape[0] = tcodes.shape[0] = 2;
+
     args.out_multiplier = NULL;
     CHECK_REFUSED(jitney_fp8_gemm(&args, NULL), JITNEY_INVALID_ARGUMENT, "out_multiplier");
     args.out = &tout.view;

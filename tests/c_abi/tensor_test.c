@@ -51,6 +51,12 @@ static void negative_gpu(tensor* victim) {
 static void elsewhere(tensor* victim) {
     victim->view.device.device_type = kDLCUDA;
 }
+static void before_itself(tensor* victim) {
+    victim->view.byte_offset = (uint64_t)-4;
+}
+static void out_of_memory(tensor* victim) {
+    victim->view.byte_offset = (uint64_t)1 << 60;
+}
 static void many_dimensions(tensor* victim) {
     victim->view.ndim = 6;
 }
@@ -104,6 +110,8 @@ static const struct {
     {negative_size, "-2"},
     {huge, "64 bits"},
     {no_data, "no data"},
+    {before_itself, "byte_offset of 18446744073709551612"},
+    {out_of_memory, "byte_offset"},
     {misaligned, "multiple"},
     {spread, "innermost"},
 };
@@ -120,7 +128,24 @@ static void check_damage(size_t which, size_t offset, const char* name) {
     CHECK(memcmp(&p.out[0], &before, sizeof before) == 0);
 }
 
+/* A batch of 0, its strides as numpy has them; row-major or not. */
+static void empty(void) {
+    problem p;
+    make_problem(&p);
+    p.args.lse = &p.tlse.view;
+    tensor* const all[] = {&p.tq, &p.tk, &p.tv, &p.tout, &p.tlse};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
+        all[i]->shape[0] = 0;
+        set_strides(all[i], STRIDES(0, 0, 0, 0));
+    }
+    CHECK_PASSED(jitney_attention(&p.args, NULL));
+    CHECK_TEXT(jitney_last_run(), "");
+    p.tq.view.strides = NULL; /* row-major: 0 times whatever is 0 */
+    CHECK_PASSED(jitney_attention(&p.args, NULL));
+}
+
 void tensor_tests(void) {
+    empty();
     for (size_t i = 0; i < sizeof kDamages / sizeof kDamages[0]; ++i) {
         check_damage(i, offsetof(problem, tq), "q ");
         check_damage(i, offsetof(problem, tv), "v ");

@@ -106,7 +106,7 @@ MergeCase random_merge_case(Random& random) {
         test.parts.push_back(several ? random.integer(2, random.chance(0.2) ? 70 : 6) : 0);
     }
     test.in_place = random.chance(0.3);
-    test.lse = random.chance(0.8);
+    test.lse = test.in_place || random.chance(0.8);
     if (random.chance(0.5)) test.layout = random.chance(0.5) ? kBhld : Layout{{}, {1, 2, 1, 8}};
     return test;
 }

@@ -49,7 +49,8 @@ struct AttentionArgs {
     // Ragged queries: request b has the rows qo_indptr[b] to qo_indptr[b + 1] of q. [batch + 1].
     std::optional<Tensor> qo_indptr;
     // The same numbers on the host, where they are known there: the launch then has no more blocks
-    // than there is work. Leave it out where a captured launch will see other numbers.
+    // than there is work. Leave it out where a captured launch will see other numbers. Of host
+    // tensors, other numbers than qo_indptr's are refused.
     std::span<const int> qo_indptr_host = {};
 
     // How many keys each request has, where it is not all of k. One of
@@ -93,7 +94,8 @@ struct AttentionArgs {
     // [batch, new_len, kv_heads, head_dim]: the last new_len keys and values of each request, which
     // its length counts already. They are attended to, and written to their place in k and v, in
     // the same launch. No two of them have one place: the host refuses that; on a GPU nothing tells
-    // it, and which of them is attended to is not defined. For up to 64 queries a request, not
+    // it, and which of them is attended to is not defined. Of a request that is shorter than
+    // new_len the last rows count, and the first are left out. For 1 to 64 queries a request, not
     // ragged.
     std::optional<Tensor> new_k;
     std::optional<Tensor> new_v;

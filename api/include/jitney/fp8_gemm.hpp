@@ -13,8 +13,8 @@ namespace jitney {
 // out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n]
 //
 // Rows may lie at any distance and begin at any address; where one of a or b does not begin at a
-// multiple of 16 bytes, the call takes a slower path. Any m, n and k: k = 0 gives the bias, or
-// zeros, whatever dequant_scale is.
+// multiple of 16 bytes, the call takes a slower path. m, n and k are up to 2147418112; k = 0 gives
+// the bias, or zeros, whatever dequant_scale is.
 struct Fp8GemmArgs {
     Tensor a;              // e4m3 or e5m2: [m, k], or [k, m] with trans_a
     Tensor b;              // e4m3 or e5m2, not necessarily a's: [k, n], or [n, k] with trans_b
@@ -23,7 +23,7 @@ struct Fp8GemmArgs {
     std::optional<Tensor> bias;  // [n]: bf16 or fp32
     // One fp32 each, with an output in FP8 and only there. out_multiplier, which it needs: the
     // codes are those of result * out_multiplier, saturated. amax, which overlaps nothing else: the
-    // largest |result| is written to it, NaN where one is NaN.
+    // largest |result| is written to it, NaN where one is NaN, and 0 where m or n is 0.
     std::optional<Tensor> out_multiplier;
     std::optional<Tensor> amax;
     bool trans_a = false;

@@ -56,7 +56,9 @@ struct Fp8Recipe {
 // restores it. A row holds the multiplier, its inverse, the last amax, a number of the last call,
 // and the history, the latest first.
 JITNEY_API int fp8_state_columns(const Fp8Recipe& recipe);
-// Multipliers of 1, and no history. Asynchronous on `stream` for a GPU's.
+// Multipliers of 1, and no history. Asynchronous on `stream` for a GPU's. Comes before the first
+// step: with a state of zeros all codes would be 0 under delayed scaling, which the host refuses
+// where it sees the state, and nothing notices on a GPU.
 JITNEY_API void fp8_state_reset(const Tensor& state, Stream stream = nullptr);
 
 // What the forward call leaves for the backward one: the codes, and the scales that they have,

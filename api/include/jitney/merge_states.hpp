@@ -23,8 +23,10 @@ struct PartialState {
 struct MergeStatesArgs {
     // One to 16 of them, two or more partial results in all; all tensors of one dtype and device.
     std::span<const PartialState> parts = {};
-    Tensor out;                 // as the parts' without the number of parts; any part itself,
-    std::optional<Tensor> lse;  // with its lse (in place), or memory apart from all of them
+    // As the parts' without the number of parts. In place, out and lse are those of one part, both;
+    // else they lie apart from all parts, and lse may be left out.
+    Tensor out;
+    std::optional<Tensor> lse;
 };
 
 // Each row becomes the sum of the parts' rows, weighted by exp(lse), over the sum of the weights;
