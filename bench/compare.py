@@ -182,6 +182,16 @@ def measure(options):
     return 1 if report.failed else 0
 
 
+def require_torch():
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        sys.exit(
+            f"compare.py: measuring needs torch with CUDA, and this Python has none ({error}): "
+            "install it, or see the cells alone by --list"
+        )
+
+
 def main():
     options = parse(sys.argv[1:])
     if options.list:
@@ -190,8 +200,15 @@ def main():
                 for shape in shapes.shapes_of(mode, options.quick):
                     print(f"{mode:8}{shape.name()}")
         return 0
+    require_torch()
     return measure(options)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, such as `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

@@ -80,6 +80,12 @@ void AttentionProblem::check() const {
             "--lengths is of a padded cache: keys that are ragged or in pages have lengths "
             "anyway");
     }
+    if (!ragged_keys() && append > keys()[1]) {
+        refuse(
+            fmt::format("--append is {} new keys a request, and {} is {}, of {} keys a request, "
+                        "which count the new ones: append fewer, or give more keys",
+                        append, kv.empty() ? "--q" : "--kv", text_of_shape(keys()), keys()[1]));
+    }
 }
 
 void AttentionProblem::place_keys(AttentionArgs& args, Device device) const {

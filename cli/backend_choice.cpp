@@ -1,8 +1,9 @@
 #include "cli/backend_choice.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <string_view>
 
+#include "api/decision.hpp"
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "policy/kernels.hpp"
@@ -12,6 +13,18 @@
 
 namespace jitney::cli {
 
+namespace {
+
+// The operation that a command is called after.
+Operation operation_named(std::string_view command) {
+    if (command == "rotary") return Operation::rotary;
+    if (command == "fp8-quantize") return Operation::fp8_quantize;
+    if (command == "fp8-gemm") return Operation::fp8_gemm;
+    return Operation::attention;
+}
+
+}  // namespace
+
 void BackendOptions::add_to(CLI::App& command) {
     add_word(command, "--backend", backend, {"jit", "reference"},
              "Where to compute (jit where there is a GPU, else reference)");
@@ -20,16 +33,10 @@ void BackendOptions::add_to(CLI::App& command) {
 }
 
 void add_force(CLI::App& command, std::string& force, const std::string& description) {
-    // Those of the family's folder, or, where one folder has several operations, of the same name.
-    const std::string folder = command.get_name() + '/';
-    std::string prefix = command.get_name();
-    std::ranges::replace(prefix, '-', '_');
+    const Operation operation = operation_named(command.get_name());
     std::vector<std::string> names;
     for (const policy::KernelInfo& kernel : policy::kernels()) {
-        if (kernel.helper) continue;
-        if (kernel.source.starts_with(folder) || kernel.name.starts_with(prefix)) {
-            names.emplace_back(kernel.name);
-        }
+        if (!kernel.helper && operation_of(kernel.id) == operation) names.emplace_back(kernel.name);
     }
     add_word(command, "--force", force, std::move(names), description)->type_name("KERNEL");
 }

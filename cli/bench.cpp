@@ -1,6 +1,7 @@
 #include "cli/bench.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -86,8 +87,9 @@ void print_result(const BenchWork& work, const Result& result, bool json) {
     }
     Table table({"ran", jit ? result.ran : "the reference backend"});
     table.add({"on", result.device});
-    table.add({"time", fmt::format("median {:.4f} ms, p10 {:.4f}, p90 {:.4f}, {} samples", median,
-                                   low, high, result.samples.sorted.size())});
+    const std::size_t count = result.samples.sorted.size();
+    table.add({"time", fmt::format("median {:.4f} ms, p10 {:.4f}, p90 {:.4f}, {} sample{}", median,
+                                   low, high, count, count == 1 ? "" : "s")});
     if (work.flops != 0) table.add({"arithmetic", fmt::format("{:.4g} TFLOPS", tflops)});
     table.add({"memory", fmt::format("{:.4g} GB/s", gbs)});
     if (share.of == "dense_rate") {
@@ -114,9 +116,19 @@ Result on_gpu(int ordinal, const BenchOptions& options,
     return result;
 }
 
-Result on_host(const BenchOptions& options, const std::function<BenchCall(Device)>& make) {
-    constexpr std::chrono::seconds kBudget{3};
-    const BenchCall call = make({DeviceType::cpu, 0});
+void require_room(const BenchCall& call) {
+    const double bytes = bytes_of(call.tensors);
+    const double own =
+        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    if (bytes <= own) return;
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("this problem takes {}, and this machine has {} of memory: make it "
+                            "smaller",
+                            text_of_bytes(bytes), text_of_bytes(own)));
+}
+
+// The values of a call's tensors, to which they are made to point.
+std::vector<std::vector<std::byte>> filled(const BenchCall& call) {
     std::vector<std::vector<std::byte>> memory;
     for (Tensor* tensor : call.tensors) {
         const auto content = call.contents.find(tensor);
@@ -125,6 +137,14 @@ Result on_host(const BenchOptions& options, const std::function<BenchCall(Device
                                                : bench_values(tensor->dtype, bytes_of(*tensor)));
         tensor->data = values.data();
     }
+    return memory;
+}
+
+Result on_host(const BenchOptions& options, const std::function<BenchCall(Device)>& make) {
+    constexpr std::chrono::seconds kBudget{3};
+    const BenchCall call = make({DeviceType::cpu, 0});
+    require_room(call);
+    const std::vector<std::vector<std::byte>> memory = filled(call);
     Result result;
     result.device = fmt::format("CPU, {} threads", std::thread::hardware_concurrency());
     const std::size_t limit = options.samples > 0 ? static_cast<std::size_t>(options.samples) : 100;

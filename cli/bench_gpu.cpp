@@ -1,5 +1,7 @@
 #include "cli/bench_gpu.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -41,6 +43,16 @@ void fill(const DeviceMemory& memory, const std::vector<std::byte>& values) {
         copy_to_device(static_cast<std::byte*>(memory.data()) + at, values.data(),
                        std::min(values.size(), memory.bytes() - at));
     }
+}
+
+void require_room(const BenchCall& call, const runtime::DeviceInfo& device, std::size_t free) {
+    const double bytes = bytes_of(call.tensors);
+    if (bytes <= static_cast<double>(free)) return;
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("this problem takes {}, and {} of the memory of GPU {} ({}) are free: "
+                            "make it smaller",
+                            text_of_bytes(bytes), text_of_bytes(static_cast<double>(free)),
+                            device.ordinal, device.name));
 }
 
 }  // namespace
@@ -87,6 +99,7 @@ std::vector<BenchCall> GpuBench::calls(const std::function<BenchCall(Device)>& m
     std::size_t each = 0;
     do {
         BenchCall call = make({DeviceType::cuda, device_.ordinal});
+        if (calls.empty()) require_room(call, device_, free_bytes());
         each = 0;
         for (Tensor* tensor : call.tensors) {
             DeviceMemory& memory = memory_.emplace_back(bytes_of(*tensor));

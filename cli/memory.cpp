@@ -1,5 +1,7 @@
 #include "cli/memory.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -20,6 +22,18 @@ CUdeviceptr address_of(const void* device) {
 std::size_t bytes_of(const Tensor& tensor) {
     return static_cast<std::size_t>(tensor.elements()) *
            static_cast<std::size_t>(size_of(tensor.dtype));
+}
+
+double bytes_of(std::span<Tensor* const> tensors) {
+    double bytes = 0;
+    for (const Tensor* tensor : tensors)
+        bytes += static_cast<double>(bytes_of(*tensor));
+    return bytes;
+}
+
+std::string text_of_bytes(double bytes) {
+    return bytes < 1e11 ? fmt::format("{:.3g} GB", bytes / 1e9)
+                        : fmt::format("{:.0f} GB", bytes / 1e9);
 }
 
 DeviceMemory::DeviceMemory(std::size_t bytes) : bytes_(bytes) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "jitney/tensor.hpp"
@@ -18,6 +19,11 @@ namespace jitney::cli {
 
 // Of a contiguous tensor.
 std::size_t bytes_of(const Tensor& tensor);
+
+// Of all of them together, which 64 bits might not count.
+double bytes_of(std::span<Tensor* const> tensors);
+// For people: "3.5 GB".
+std::string text_of_bytes(double bytes);
 
 // Memory of the current device.
 class DeviceMemory {

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "api/check_rotary_tensors.hpp"
 #include "cli/errors.hpp"
 #include "cli/problem.hpp"
 #include "cli/run.hpp"
@@ -18,6 +19,17 @@ Tensor like(Run& run, const std::string& output, std::string_view input) {
     const Tensor& tensor = run.at(input);
     return run.output(output, tensor.dtype,
                       std::span(tensor.shape).first(static_cast<std::size_t>(tensor.ndim)));
+}
+
+// What the call would refuse under the name of its own argument, which the file does not have.
+void check_as_x(const RotaryArgs& args) {
+    constexpr auto present = checks::Data::present;
+    const checks::Named x{"x", args.q, "[batch, length, heads, head_dim]"};
+    const checks::Named cos{"cos", args.cos, "[positions, rotary_dim / 2]"};
+    checks::check_floating(x);
+    checks::check_rotated(x, x, {"out", args.q_out, x.dims}, present);
+    checks::check_tables(x, cos, {"sin", args.sin, cos.dims}, present);
+    if (!args.positions) checks::check_table_length(x, cos);
 }
 
 int run_rotary(const Options& options, bool json) {
@@ -41,6 +53,7 @@ int run_rotary(const Options& options, bool json) {
     args.sin = run.input("sin");
     args.positions = run.optional_input("positions");
     args.style = style_of(options.style);
+    if (run.has("x")) check_as_x(args);
     return run.finish([&args] { rotary_emb(args); }, json);
 }
 

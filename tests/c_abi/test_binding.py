@@ -5,9 +5,12 @@ the report.
 """
 import ctypes
 import math
+import os
+import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 LIBRARY, BENCH = sys.argv[1:3]
@@ -274,6 +277,24 @@ class Report(unittest.TestCase):
         self.assertEqual((listed.returncode, len(listed.stdout.splitlines())), (0, 15))
         self.assertNotEqual(run("encode", "--list").returncode, 0)
         self.assertNotEqual(run("--sets", "0", "--list").returncode, 0)
+
+    def test_the_command_without_torch(self):
+        with tempfile.TemporaryDirectory() as directory:
+            pathlib.Path(directory, "torch.py").write_text("raise ImportError('none here')")
+            done = subprocess.run(
+                [sys.executable, "-B", f"{BENCH}/compare.py", "decode"],
+                capture_output=True, text=True, env={**os.environ, "PYTHONPATH": directory},
+            )
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^compare.py: .*torch.*none here.*\n$")
+
+    def test_a_list_that_nobody_reads_to_its_end(self):
+        with subprocess.Popen(
+            [sys.executable, "-B", f"{BENCH}/compare.py", "--list"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as listing:
+            listing.stdout.close()
+            self.assertEqual(listing.stderr.read(), "")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,9 @@ class Bench(support.CommandTest):
         check(5 + 4 + 4 + 5 + 4 + 4, "--q", "6,2,8", "--q-lens", "2,2,2", "--kv", "13,2,8", "--window-right", "99")
         people = self.succeed("bench", "attention", *ragged, "--samples", "2", gpu=False)
         self.assertIn("TFLOPS", people.out)
+        self.assertIn(", 2 samples\n", people.out)
+        people = self.succeed("bench", "attention", *ragged, "--samples", "1", gpu=False)
+        self.assertIn(", 1 sample\n", people.out)
 
     def test_problems_that_cannot_be_meant(self):
         self.fail_with(2, ["--q"], "bench", "attention")
@@ -74,6 +77,14 @@ class Bench(support.CommandTest):
         self.fail_with(2, ["nothing"], "bench", "rotary", "--q", "0,2,2,8", gpu=False)
         self.fail_with(2, [], "bench", "attention", "--q", "1,8,8,64", "--kv", "1,8,3,64", gpu=False)
         self.fail_with(1, ["memory"], "bench", "rotary", "--q", "1,1000000,1000000,1000000", gpu=False)
+        self.fail_with(
+            1, ["takes 69206 GB", "of memory", "smaller"],
+            "bench", "attention", "--q", "1000000,4096,32,128", "--kv", "1000000,4096,1,128", gpu=False,
+        )
+        self.fail_with(
+            2, ["--device", "--backend reference"],
+            "bench", "rotary", "--q", "1,2,2,8", "--backend", "reference", "--device", "3", gpu=False,
+        )
         self.fail_with(1, ["driver"], "bench", "rotary", "--q", "1,2,2,8", "--backend", "jit", gpu=False)
 
 

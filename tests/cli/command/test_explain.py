@@ -230,10 +230,6 @@ class Explain(support.CommandTest):
             "--window-left", "9", "--softcap", "2", "--sinks", "--arch", "sm_80",
         )["chosen"]
         self.assertIn("mask=1,window=1,softcap=1,alibi=1,sinks=1>", together)
-        long = self.explain(
-            "attention", "--q", "1,65,8,64", "--append", "65", "--arch", "sm_80", "--causal"
-        )
-        self.assertIsNone(long["chosen"])
         people = self.succeed(
             "explain", "attention", "--q", "20,8,64", "--q-lens", "20", "--arch", "sm_80"
         ).out
@@ -256,6 +252,11 @@ class Explain(support.CommandTest):
         refuse(["[1, 20, 8, 64]"], "--q", "20,8,64", "--kv", "2,20,8,64", "--q-lens", "20")
         refuse(["block_table has 2 rows", "1"], "--q", "1,1,8,64", "--kv", "2,20,8,64", "--page-size", "4")
         refuse(["ragged"], "--q", "20,8,64", "--q-lens", "20", "--append", "1")
+        refuse(["up to 64", "q_len is 65"], "--q", "1,65,8,64", "--append", "65")
+        room = ["--q", "1,1,8,128", "--kv", "1,5,8,128", "--append", "6"]
+        refuse(["--append is 6", "--kv is [1, 5, 8, 128]", "5 keys"], *room)
+        refuse(["--append is 6", "5 keys"], *room, "--page-size", "16")
+        self.explain("attention", *room[:-1], "5", "--arch", "sm_80")
         refuse(["softcap"], "--q", "1,20,8,64", "--softcap", "0")
         refuse(["scale"], "--q", "1,20,8,64", "--scale", "0")
         refuse(["--window-left", "-2"], "--q", "1,20,8,64", "--window-left", "-2")
@@ -265,6 +266,21 @@ class Explain(support.CommandTest):
         self.assertTrue(answer["chosen"].startswith("attn_prefill_scalar<"))
         rejected = [each for each in answer["candidates"] if not each["accepted"]]
         self.assertEqual(len(rejected), len(answer["candidates"]) - 1)
+        for other in ("append_kv", "attn_merge_states", "rotary_emb", "attn_work_map"):
+            self.fail_with(
+                2, [other, "attn_prefill_mma"],
+                "explain", "attention", *ATTENTION, "--arch", "sm_80", "--force", other,
+            )
+
+    def test_products_beyond_all_memory(self):
+        def refuse(words, size):
+            self.fail_with(
+                2, words, "explain", "fp8-gemm", "--a", f"{size},16", "--b", f"{size},16",
+                "--trans-b", "--arch", "sm_90a",
+            )
+
+        refuse(["m, n and k are 2147483647, 2147483647 and 16", "2147418112"], 2147483647)
+        refuse(["out has the shape [2147418112, 2147418112]", "more elements"], 2147418112)
 
     def test_nothing_can_run_it(self):
         answer = self.explain("attention", "--q", "1,8,1,600", "--arch", "sm_80")

@@ -296,6 +296,9 @@ class RunRotary(support.CommandTest):
         refuse(["\"q\""], lambda t: t.pop("x"))
         refuse(["both x and q"], lambda t: t.update(q=t["x"]))
         refuse([], lambda t: t.update(self.tables(9)))
+        refuse(["x has 3 dimensions"], lambda t: t.update(x=("F32", [4, 2, 16], [0.0] * 128)))
+        short = ("F32", [1, 8], [0.0] * 8)
+        refuse(["x has 4 rows and cos only 1"], lambda t: t.update(cos=short, sin=short))
         refuse(["positions"], lambda t: t.update(positions=("F32", [4], [0.0] * 4)))
         refuse([], lambda t: t.update(cos=("BF16", [9, 8], [0] * 72)))
 
