@@ -7,6 +7,7 @@
 #include "api/scope_access.hpp"
 #include "api/tensor_checks.hpp"
 #include "jitney/error.hpp"
+#include "reference/parallel.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/log.hpp"
 
@@ -92,14 +93,26 @@ std::optional<KernelId> only_of(Operation operation, std::optional<KernelId> ker
                 "copy them to a GPU, or leave the scope");
 }
 
+// Once; the reference backend itself has no log.
+void warn_of_threads() {
+    static const bool warned = [] {
+        const std::string problem = reference::thread_count_problem();
+        if (!problem.empty()) runtime::log::warn(problem);
+        return !problem.empty();
+    }();
+    static_cast<void>(warned);
+}
+
 Decision decide_in_scope(const Scope& scope, Operation operation, const Device& device) {
     const Backend backend = ScopeAccess::backend(scope);
     const bool on_host = device.type == DeviceType::cpu;
     if (on_host != (backend == Backend::reference)) throw_wrong_place(backend, device);
+    if (on_host) warn_of_threads();
     return {backend, only_of(operation, ScopeAccess::kernel(scope)), true};
 }
 
 Decision decide_on_host(Operation operation, const Wishes& wished) {
+    warn_of_threads();
     static std::atomic<bool> said{false};
     if (wished.backend == Backend::jit || only_of(operation, wished.kernel)) {
         warn_once(said,

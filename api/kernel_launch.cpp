@@ -19,26 +19,6 @@
 namespace jitney {
 namespace {
 
-int shared_bytes_of(const policy::Spec& spec) {
-    switch (spec.kernel) {
-        case policy::KernelId::rotary_emb:
-        case policy::KernelId::attn_merge_states:
-            return 0;
-        case policy::KernelId::append_kv:
-            return append_shared_bytes(kAppendThreads);
-        case policy::KernelId::fp8_quantize:
-            return policy::fp8_quantize_shared_bytes(spec);
-        case policy::KernelId::fp8_gemm_mma:
-            return policy::fp8_gemm_shared_bytes(spec);
-        case policy::KernelId::fp8_update:
-            return policy::fp8_update_shared_bytes(spec);
-        case policy::KernelId::column_sums:
-            return kColumnSumsSharedBytes;
-        default:
-            return policy::attention_shared_bytes(spec);
-    }
-}
-
 runtime::KernelSource describe(const void*, const runtime::KernelKey& key) {
     return source_of(std::bit_cast<policy::Spec>(key));
 }
@@ -69,6 +49,26 @@ policy::DeviceFacts facts_of(const runtime::DeviceInfo& device) noexcept {
     facts.shared_bytes_per_block = device.shared_bytes_per_block;
     facts.shared_bytes_per_sm = device.shared_bytes_per_multiprocessor;
     return facts;
+}
+
+int shared_bytes_of(const policy::Spec& spec) {
+    switch (spec.kernel) {
+        case policy::KernelId::rotary_emb:
+        case policy::KernelId::attn_merge_states:
+            return 0;
+        case policy::KernelId::append_kv:
+            return append_shared_bytes(kAppendThreads);
+        case policy::KernelId::fp8_quantize:
+            return policy::fp8_quantize_shared_bytes(spec);
+        case policy::KernelId::fp8_gemm_mma:
+            return policy::fp8_gemm_shared_bytes(spec);
+        case policy::KernelId::fp8_update:
+            return policy::fp8_update_shared_bytes(spec);
+        case policy::KernelId::column_sums:
+            return kColumnSumsSharedBytes;
+        default:
+            return policy::attention_shared_bytes(spec);
+    }
 }
 
 runtime::KernelSource source_of(const policy::Spec& spec) {

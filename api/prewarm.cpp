@@ -9,6 +9,7 @@
 #include "api/kernel_launch.hpp"
 #include "api/logits_access.hpp"
 #include "api/refuse.hpp"
+#include "policy/device_facts.hpp"
 #include "runtime/prewarm.hpp"
 
 namespace jitney {
@@ -36,6 +37,18 @@ PrewarmEntry prewarm_one(const policy::Spec& spec) {
     entry.bytes = result.bytes;
     entry.error = std::move(result.error);
     return entry;
+}
+
+// No GPU of the arch has the shared memory that some texts ask for, which parse all the same.
+void require_launchable(const policy::Spec& spec, const std::string& text) {
+    if (!policy::is_known(spec.arch())) return;
+    const int most = policy::typical_facts(spec.arch()).shared_bytes_per_block;
+    const int asked = shared_bytes_of(spec);
+    if (asked <= most) return;
+    checks::refuse(
+        "{} needs {} bytes of shared memory a block, and a GPU of {} has {}: jitney explain gives "
+        "what a problem gets there",
+        text, asked, spec.arch().text(), most);
 }
 
 // The work of one call, taken by several threads an entry at a time.
@@ -100,6 +113,7 @@ std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
     for (const std::string& text : specs) {
         const policy::Spec spec = policy::parse_spec_of_gpu(text);
         logits_source(policy::logits_digest(spec), text);  // known, or an error
+        require_launchable(spec, text);
         parsed.push_back(spec);
     }
     return Prewarm(std::move(parsed), options).run();

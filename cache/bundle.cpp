@@ -73,7 +73,13 @@ std::uint64_t Store::export_bundle(const std::string& path, const std::vector<Re
 ImportReport Store::import_bundle(const std::string& path) {
     Session& current = session();
     Layer* const layer = current.writable();
-    if (layer == nullptr || options_.max_bytes == 0 || !layer->open(true)) {
+    if (layer != nullptr && options_.max_bytes == 0) {
+        fail(
+            fmt::format("can't import {}: JITNEY_CACHE_MAX_BYTES=0 keeps nothing in the cache; "
+                        "raise that, or unset it",
+                        path));
+    }
+    if (layer == nullptr || !layer->open(true)) {
         fail(
             fmt::format("can't import {}: there is no cache directory to write to; set "
                         "JITNEY_CACHE_DIR to one of your own",

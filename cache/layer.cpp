@@ -29,6 +29,11 @@ bool make_directories(FileSystem& files, const std::string& path) {
     return files.mkdir(AT_FDCWD, path.c_str(), kPrivateMode) == 0 || errno == EEXIST;
 }
 
+// Of the process or the machine, and of no directory in particular.
+bool is_passing(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
 bool is_absence(int error) {
     return error == ENOENT || error == ENOTDIR || error == ESTALE;
 }
@@ -74,6 +79,11 @@ std::shared_ptr<const Handle> Layer::refuse(const std::string& why) {
     return nullptr;
 }
 
+void Layer::warn_passing(int error) {
+    warnings_.once(
+        fmt::format("cache directory {} can't be opened for now: {}", root_, error_text(error)));
+}
+
 std::shared_ptr<const Handle> Layer::open(bool create) {
     const std::lock_guard guard(mutex_);
     if (!refusal_.empty()) return nullptr;
@@ -97,9 +107,8 @@ std::shared_ptr<const Handle> Layer::open_checked() {
     Handle opened = open_file(files_, AT_FDCWD, root_, kDirectory);
     if (!opened) {
         if (errno == ENOENT || errno == ESTALE) return nullptr;
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO) {
-            warnings_.once(fmt::format("cache directory {} can't be opened for now: {}", root_,
-                                       error_text(errno)));
+        if (is_passing(errno)) {
+            warn_passing(errno);
             return nullptr;
         }
         return refuse("can't be opened: " + error_text(errno));
@@ -133,7 +142,16 @@ Handle Layer::open_shard(const std::string& shard, bool create, std::string* why
         opened = open_file(files_, directory->get(), shard, kFlags);
     }
     if (!opened) {
-        if (why != nullptr && !is_absence(errno)) *why = "can't be opened: " + error_text(errno);
+        const int error = errno;
+        const std::string reason = "can't be opened: " + error_text(error);
+        if (why != nullptr && !is_absence(error)) *why = reason;
+        if (is_passing(error)) {
+            warn_passing(error);
+        } else if (!is_absence(error)) {
+            warnings_.once(
+                fmt::format("cache directory {}/{} is not used: it {}", root_, shard, reason));
+        }
+        errno = error;
         return {};
     }
     struct stat status {};

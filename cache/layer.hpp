@@ -83,6 +83,7 @@ class Layer {
   private:
     std::shared_ptr<const Handle> refuse(const std::string& why);
     std::shared_ptr<const Handle> open_checked();
+    void warn_passing(int error);
 
     FileSystem& files_;
     const std::string root_;

@@ -21,29 +21,34 @@ std::string path_of(const Layer& layer, const ScannedFile& file) {
 // has gone meanwhile.
 struct Seen {
     std::optional<Record> record;
-    std::string damage;  // why it can't be an entry
+    std::string damage;          // why it can't be an entry
+    bool other_version = false;  // it has another schema, and nothing more is known of it
 };
 
 Seen look_at(Layer& layer, std::size_t number, const ScannedFile& file, const EntryName& name) {
     constexpr std::uint64_t kUsualHeadBytes = 16384;
-    if (file.shard != name.shard()) return {std::nullopt, "it stands in the wrong directory"};
+    if (file.shard != name.shard())
+        return {std::nullopt, "it stands in the wrong directory", false};
     for (const std::uint64_t limit : {kUsualHeadBytes, kMaxHeadBytes}) {
         const ReadFile read = layer.read(file.shard, file.name, limit);
         if (!read.present) {
-            return {std::nullopt, read.refusal.empty() ? std::string() : "it " + read.refusal};
+            return {std::nullopt, read.refusal.empty() ? std::string() : "it " + read.refusal,
+                    false};
         }
         const auto head = decode_head(read.bytes, read.identity.bytes);
         if (head.flaw == Flaw::needs_more) continue;
-        if (!head) return {std::nullopt, head.reason};
+        if (head.flaw == Flaw::other_schema) return {std::nullopt, {}, true};
+        if (!head) return {std::nullopt, head.reason, false};
         if (digest_of(head.value->material) != name.digest) {
-            return {std::nullopt, "it holds another key than its name says"};
+            return {std::nullopt, "it holds another key than its name says", false};
         }
         return {Record{specialization_of(head.value->material), name.digest, name.compiler,
                        name.kind, head.value->material, file.identity.bytes, file.identity.modified,
                        number, path_of(layer, file)},
-                {}};
+                {},
+                false};
     }
-    return {std::nullopt, "its head is larger than an entry's may be"};
+    return {std::nullopt, "its head is larger than an entry's may be", false};
 }
 
 // All files under an entry's name in a layer.
@@ -92,6 +97,8 @@ Statistics Store::stat() {
             if (seen.record) {
                 ++state.entries;
                 state.bytes += file.identity.bytes;
+            } else if (seen.other_version) {
+                ++state.other_versions;
             } else if (!seen.damage.empty()) {
                 state.damaged.push_back({path_of(*layer, file), seen.damage});
             }
@@ -101,6 +108,7 @@ Statistics Store::stat() {
         statistics.entries += state.entries;
         statistics.bytes += state.bytes;
         statistics.damaged += state.damaged.size();
+        statistics.other_versions += state.other_versions;
         statistics.layers.push_back(std::move(state));
     }
     return statistics;
@@ -115,6 +123,11 @@ Verification Store::verify() {
             if (!name) continue;
             const ReadFile read = layer->read(file.shard, file.name);
             if (!read.present && read.refusal.empty()) continue;  // gone meanwhile
+            const Decoded<VerifiedEntry> decoded = decode_as(read.bytes, *name);
+            if (read.present && decoded.flaw == Flaw::other_schema) {
+                ++verification.other_versions;
+                continue;
+            }
             ++verification.checked;
             std::string reason;
             if (!read.present) {
@@ -122,9 +135,11 @@ Verification Store::verify() {
             } else if (file.shard != name->shard()) {
                 reason = "it stands in the wrong directory";
             } else {
-                reason = decode_as(read.bytes, *name).reason;
+                reason = decoded.reason;
             }
-            if (!reason.empty()) verification.bad.push_back({path_of(*layer, file), reason});
+            if (reason.empty()) continue;
+            verification.bad.push_back({path_of(*layer, file), reason});
+            if (layer->role() == Role::readonly) ++verification.bad_in_layers;
         }
     }
     return verification;

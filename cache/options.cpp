@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 namespace jitney::cache {
 
@@ -30,14 +31,24 @@ std::string absolute(const std::string& path) {
     return error ? path : whole.string();
 }
 
+// Of a directory under any of its names.
+std::string identity_of(const std::string& root) {
+    std::error_code error;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(root + "/.", error);
+    return error ? root : whole.lexically_normal().string();
+}
+
 void set_roots(Options& options) {
     const std::string list = environment("JITNEY_CACHE_DIR");
     if (!list.empty()) {
+        // A directory that is named again is the layer that it is already.
+        std::set<std::string> seen;
         for (std::size_t start = 0; start <= list.size();) {
             const std::size_t end = std::min(list.find(':', start), list.size());
-            const std::string root = list.substr(start, end - start);
-            if (!root.empty() && start == 0) options.private_root = absolute(root);
-            if (!root.empty() && start != 0) options.readonly_roots.push_back(absolute(root));
+            const std::string root = absolute(list.substr(start, end - start));
+            const bool named = end != start && seen.insert(identity_of(root)).second;
+            if (named && start == 0) options.private_root = root;
+            if (named && start != 0) options.readonly_roots.push_back(root);
             start = end + 1;
         }
         return;

@@ -62,7 +62,7 @@ struct Outcome {
     std::shared_ptr<const Entry> entry;
     Origin origin = Origin::computed;
     std::optional<Hit> hit;  // when it came from a layer: what reject() takes
-    bool kept = false;       // when it was computed: whether it is on disk now
+    bool kept = false;       // when it was computed, here or by that thread: whether it is on disk
 };
 
 struct BadEntry {
@@ -80,7 +80,8 @@ struct LayerState {
     std::vector<BadEntry> refused;  // directories in it that are not used
     std::uint64_t entries = 0;      // those that list() shows
     std::uint64_t bytes = 0;
-    std::vector<BadEntry> damaged;  // files under an entry's name whose heads are no entry's
+    std::vector<BadEntry> damaged;     // files under an entry's name whose heads are no entry's
+    std::uint64_t other_versions = 0;  // entries of another schema
 };
 
 struct Statistics {
@@ -88,6 +89,7 @@ struct Statistics {
     std::uint64_t entries = 0;       // of all layers
     std::uint64_t bytes = 0;
     std::uint64_t damaged = 0;
+    std::uint64_t other_versions = 0;
     std::uint64_t max_bytes = 0;  // of the private layer
 };
 
@@ -106,6 +108,8 @@ struct Record {
 struct Verification {
     std::uint64_t checked = 0;
     std::vector<BadEntry> bad;
+    std::uint64_t bad_in_layers = 0;   // of them, those that nothing here replaces
+    std::uint64_t other_versions = 0;  // not of `checked`: entries of another schema
 };
 
 struct Removal {

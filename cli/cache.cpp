@@ -71,11 +71,19 @@ Json json_of(const std::vector<cache::BadEntry>& bad) {
     return list;
 }
 
+// ", and 3 of another version of Jitney"; empty where there are none.
+std::string text_of_others(std::uint64_t count) {
+    return count == 0 ? std::string() : fmt::format(", and {} of another version of Jitney", count);
+}
+
 // ", and 2 damaged files, which jitney cache verify names"; empty where there are none.
-std::string text_of_damaged(std::uint64_t count) {
-    if (count == 0) return {};
-    return fmt::format(", and {} damaged file{}, which jitney cache verify names", count,
-                       plural(count));
+std::string text_of_rest(const cache::Statistics& statistics) {
+    std::string text = text_of_others(statistics.other_versions);
+    if (const std::uint64_t count = statistics.damaged; count != 0) {
+        text += fmt::format(", and {} damaged file{}, which jitney cache verify names", count,
+                            plural(count));
+    }
+    return text;
 }
 
 int list(bool json) {
@@ -93,7 +101,9 @@ int list(bool json) {
                                {"last_used", record.last_used},
                                {"path", record.path}});
         }
-        print_json({{"entries", std::move(entries)}, {"damaged", statistics.damaged}});
+        print_json({{"entries", std::move(entries)},
+                    {"damaged", statistics.damaged},
+                    {"other_versions", statistics.other_versions}});
         return status_of_directories(statistics.layers);
     }
     Table table({"specialization", "compiler", "bytes>", "last used (UTC)"});
@@ -105,7 +115,7 @@ int list(bool json) {
     }
     if (!records.empty()) print(table.text());
     print(fmt::format("{} entr{}, {}{}\n", records.size(), plural(records.size(), "y", "ies"),
-                      text_of_bytes(bytes), text_of_damaged(statistics.damaged)));
+                      text_of_bytes(bytes), text_of_rest(statistics)));
     return status_of_directories(statistics.layers);
 }
 
@@ -122,12 +132,14 @@ int stat(bool json) {
                               {"refused", json_of(layer.refused)},
                               {"entries", layer.entries},
                               {"bytes", layer.bytes},
-                              {"damaged", json_of(layer.damaged)}});
+                              {"damaged", json_of(layer.damaged)},
+                              {"other_versions", layer.other_versions}});
         }
         print_json({{"root", store.options().private_root},
                     {"entries", statistics.entries},
                     {"bytes", statistics.bytes},
                     {"damaged", statistics.damaged},
+                    {"other_versions", statistics.other_versions},
                     {"max_bytes", statistics.max_bytes},
                     {"layers", std::move(layers)}});
         return status_of_directories(statistics.layers);
@@ -142,7 +154,7 @@ int stat(bool json) {
     print(table.text());
     print(fmt::format("{} entr{}, {}{}; the private directory is kept under {}\n",
                       statistics.entries, plural(statistics.entries, "y", "ies"),
-                      text_of_bytes(statistics.bytes), text_of_damaged(statistics.damaged),
+                      text_of_bytes(statistics.bytes), text_of_rest(statistics),
                       text_of_bytes(statistics.max_bytes)));
     return status_of_directories(statistics.layers);
 }
@@ -152,21 +164,32 @@ void print_bad(const std::vector<cache::BadEntry>& bad) {
         print(fmt::format("{}: {}\n", each.path, each.reason));
 }
 
+std::string fate_of(const cache::Verification& verification) {
+    const std::uint64_t stay = verification.bad_in_layers;
+    if (stay == 0) return "and are replaced by it";
+    if (stay == verification.bad.size()) {
+        return "and stay, as read-only layers are never changed: remove or mend them there";
+    }
+    return fmt::format(
+        "and are replaced by it, but for {} in read-only layers: remove or mend those there", stay);
+}
+
 int verify(bool json) {
     cache::Store store(options());
     const cache::Verification verification = store.verify();
     if (json) {
-        print_json({{"checked", verification.checked}, {"bad", json_of(verification.bad)}});
+        print_json({{"checked", verification.checked},
+                    {"bad", json_of(verification.bad)},
+                    {"other_versions", verification.other_versions}});
     } else {
         print_bad(verification.bad);
-        print(fmt::format("{} entr{} checked, {} bad\n", verification.checked,
-                          plural(verification.checked, "y", "ies"), verification.bad.size()));
+        print(fmt::format("{} entr{} checked, {} bad{}\n", verification.checked,
+                          plural(verification.checked, "y", "ies"), verification.bad.size(),
+                          text_of_others(verification.other_versions)));
     }
     if (verification.bad.empty()) return status_of_directories(store);
-    print_error(
-        fmt::format("{} of {} entries can't be used; they cost a compile each, and are "
-                    "replaced by it",
-                    verification.bad.size(), verification.checked));
+    print_error(fmt::format("{} of {} entries can't be used; they cost a compile each, {}",
+                            verification.bad.size(), verification.checked, fate_of(verification)));
     return kFailure;
 }
 
@@ -196,8 +219,13 @@ int prune(const std::string& limit, bool json) {
         max_bytes = *bytes;
     }
     require_usable(store);
-    print_removal(store.prune(max_bytes), json);
-    return kSuccess;
+    const cache::Removal removal = store.prune(max_bytes);
+    print_removal(removal, json);
+    if (removal.bytes <= max_bytes) return kSuccess;
+    print_error(fmt::format("{} entr{} could not be removed: {} are left, more than {}",
+                            removal.entries, plural(removal.entries, "y", "ies"),
+                            text_of_bytes(removal.bytes), text_of_bytes(max_bytes)));
+    return kFailure;
 }
 
 int clear(bool json) {

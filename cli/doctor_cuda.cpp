@@ -45,10 +45,22 @@ void compile_probe(int number) {
     runtime::compile(source);
 }
 
+int oldest_of_kernels() {
+    int oldest = policy::kernels().front().minimum_arch;
+    for (const policy::KernelInfo& kernel : policy::kernels())
+        oldest = std::min(oldest, kernel.minimum_arch);
+    return oldest;
+}
+
+// Those of NVRTC's that some kernel can be compiled ahead for, by the names that GPUs look for.
 std::vector<std::string> arch_texts(const std::vector<int>& numbers) {
+    const int oldest = oldest_of_kernels();
     std::vector<std::string> texts;
-    for (const int number : numbers)
-        texts.push_back(policy::Arch{static_cast<std::uint16_t>(number), 0}.text());
+    for (const int number : numbers) {
+        const policy::Arch arch = policy::arch_of_capability(number / 10, number % 10);
+        if (number >= oldest && policy::why_not_looked_up(arch).empty())
+            texts.push_back(arch.text());
+    }
     return texts;
 }
 
@@ -79,9 +91,7 @@ void examine_gpu(Diagnosis& diagnosis, const runtime::DeviceInfo& gpu, Json& lis
     diagnosis.fact(fmt::format("GPU {}", gpu.ordinal),
                    fmt::format("{}, {}, {} SMs, {}", gpu.name, gpu.arch, gpu.multiprocessors,
                                text_of_bytes(gpu.memory_bytes)));
-    int oldest = policy::kernels().front().minimum_arch;
-    for (const policy::KernelInfo& kernel : policy::kernels())
-        oldest = std::min(oldest, kernel.minimum_arch);
+    const int oldest = oldest_of_kernels();
     if (number < oldest) {
         diagnosis.fault(fmt::format("GPU {} is {}, and no kernel runs below sm_{}: use a newer GPU",
                                     gpu.ordinal, gpu.arch, oldest));

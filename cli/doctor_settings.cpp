@@ -12,6 +12,7 @@
 #include "cache/store.hpp"
 #include "cli/doctor.hpp"
 #include "policy/kernels.hpp"
+#include "reference/parallel.hpp"
 
 namespace jitney::cli {
 
@@ -39,7 +40,8 @@ std::string why_unusable(const cache::Options& options, const cache::LayerState*
 
 struct Variable {
     std::string_view name;
-    std::vector<std::string_view> values;  // those that can be meant; empty: any
+    std::vector<std::string_view> values;     // those that can be meant; empty: any
+    std::vector<std::string_view> also = {};  // others that are taken
 };
 
 std::vector<Variable> variables() {
@@ -52,7 +54,7 @@ std::vector<Variable> variables() {
             {"JITNEY_CACHE_LOCK_TIMEOUT_MS", {}},
             {"JITNEY_CACHE_MAX_BYTES", {}},
             {"JITNEY_FORCE", kernels},
-            {"JITNEY_JIT", {"on", "off", "1", "0"}},
+            {"JITNEY_JIT", {"on", "off"}, {"1", "0"}},
             {"JITNEY_LIBCUDA", {}},
             {"JITNEY_LIBNVRTC", {}},
             {"JITNEY_LOG", {"debug", "info", "warn", "off"}},
@@ -75,9 +77,15 @@ void examine_value(Diagnosis& diagnosis, const std::string& name, const std::str
                                    fmt::join(names, ", ")));
         return;
     }
+    if (name == "JITNEY_NUM_THREADS") {
+        const std::string problem = reference::thread_count_problem();
+        if (!problem.empty()) diagnosis.fault(problem);
+    }
     const auto& values = variable->values;
-    if (!value.empty() && !values.empty() &&
-        std::find(values.begin(), values.end(), value) == values.end()) {
+    const auto has = [&value](const std::vector<std::string_view>& texts) {
+        return std::find(texts.begin(), texts.end(), value) != texts.end();
+    };
+    if (!value.empty() && !values.empty() && !has(values) && !has(variable->also)) {
         diagnosis.fault(fmt::format("{} is \"{}\", and has no effect: set it to one of {}", name,
                                     value, fmt::join(values, ", ")));
     }
@@ -121,9 +129,12 @@ void examine_cache(Diagnosis& diagnosis) {
         }
     }
     const std::string reason = why_unusable(options, own);
+    // What is there is read even where nothing can be added to it.
+    const bool read = own != nullptr && own->exists && own->refusal.empty();
     diagnosis.cached = statistics.entries != 0;
     diagnosis.json["cache"] = {{"path", own != nullptr ? Json(own->root) : Json(nullptr)},
-                               {"usable", reason.empty()},
+                               {"usable", reason.empty() || read},
+                               {"writable", reason.empty()},
                                {"reason", reason},
                                {"exists", own != nullptr && own->exists},
                                {"entries", own != nullptr ? own->entries : 0},
@@ -137,7 +148,13 @@ void examine_cache(Diagnosis& diagnosis) {
     diagnosis.fact("cache", fmt::format("{}, {} entr{}, {} of {}", own->root, own->entries,
                                         plural(own->entries, "y", "ies"), text_of_bytes(own->bytes),
                                         text_of_bytes(statistics.max_bytes)));
-    if (!reason.empty()) {
+    if (!reason.empty() && read) {
+        diagnosis.fault(
+            fmt::format("nothing can be kept in the cache directory {}: {}; its entries are used, "
+                        "and each process compiles anew what is not among them, until that is "
+                        "mended or JITNEY_CACHE_DIR begins with a directory that can be written",
+                        own->root, reason));
+    } else if (!reason.empty()) {
         diagnosis.fault(
             fmt::format("the cache directory {} is not used: {}; each process compiles anew until "
                         "that is mended or JITNEY_CACHE_DIR names a directory of your own",

@@ -108,6 +108,11 @@ std::string replaceable(const std::string& path) {
     return target;
 }
 
+bool is_same_file(const std::string& one, const std::string& other) {
+    std::error_code code;
+    return std::filesystem::equivalent(one, other, code) && !code;
+}
+
 OutputFile::OutputFile(const std::string& path) : path_(path), target_(replaceable(path)) {
     // Another process may hold the name of an earlier one of this number.
     for (int attempt = 0; descriptor_ < 0; ++attempt) {

@@ -37,6 +37,9 @@ std::string read_text(const std::string& path, std::uint64_t most, std::string_v
 // Error(io) where something stands there that is no regular file, such as a pipe or a device.
 std::string replaceable(const std::string& path);
 
+// Whether both are one file, under whatever names and links.
+bool is_same_file(const std::string& one, const std::string& other);
+
 // A file that takes the place of `path` when it is complete: until publish() it has another name in
 // the same directory, and without publish() it goes away. Every failure is an Error(io).
 class OutputFile {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/errors.hpp"
+#include "cli/file.hpp"
 #include "cli/narrow.hpp"
 #include "cli/output.hpp"
 #include "cli/safetensors_header.hpp"
@@ -26,9 +27,25 @@ void RunOptions::add_to(CLI::App& command) {
     expect.add_to(command);
 }
 
+namespace {
+
+// Before anything is computed: what is read stays.
+void require_other_output(const RunOptions& options) {
+    for (const std::string& read : {options.input, options.expect.file}) {
+        if (read.empty() || !is_same_file(options.output, read)) continue;
+        refuse(
+            fmt::format("the output {} is the file {} that is read, and would replace it: give "
+                        "-o another name",
+                        options.output, read));
+    }
+}
+
+}  // namespace
+
 Run::Run(const RunOptions& options, const std::vector<std::string_view>& takes)
     : options_(options),
-      file_((options.expect.check(), TensorFile::read(options.input))),
+      file_(
+          (options.expect.check(), require_other_output(options), TensorFile::read(options.input))),
       backend_(choose_backend(options.backend)),
       stage_(backend_.gpu) {
     for (const auto& [name, tensor] : file_.tensors()) {

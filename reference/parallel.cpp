@@ -12,24 +12,37 @@
 #include <thread>
 #include <vector>
 
-#include "jitney/error.hpp"
-
 namespace jitney::reference {
 
-int thread_count() {
-    const char* variable = std::getenv("JITNEY_NUM_THREADS");
-    if (variable == nullptr || *variable == '\0') {
-        return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    }
-    const std::string_view text = variable;
+namespace {
+
+// Empty where it is not set.
+std::string_view variable() {
+    const char* const value = ::secure_getenv("JITNEY_NUM_THREADS");
+    return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+// 0 where the text is no number of threads.
+int threads_of(std::string_view text) {
     int threads = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), threads);
-    if (code != std::errc() || end != text.data() + text.size() || threads < 1) {
-        throw Error(ErrorCode::invalid_argument,
-                    "JITNEY_NUM_THREADS is '" + std::string(text) +
-                        "'; set it to a whole number of at least 1, or unset it");
-    }
-    return threads;
+    const bool whole = code == std::errc() && end == text.data() + text.size();
+    return whole ? std::max(threads, 0) : 0;
+}
+
+}  // namespace
+
+int thread_count() {
+    if (const int wanted = threads_of(variable()); wanted > 0) return wanted;
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+std::string thread_count_problem() {
+    const std::string_view text = variable();
+    if (text.empty() || threads_of(text) > 0) return {};
+    return "JITNEY_NUM_THREADS is \"" + std::string(text) +
+           "\", which is no whole number of at least 1, and all cores are used: correct or unset "
+           "it";
 }
 
 void parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task) {

@@ -9,6 +9,7 @@
 
 #include "jitney/error.hpp"
 #include "runtime/dynamic_library.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/log.hpp"
 
 namespace jitney::runtime {
@@ -88,10 +89,18 @@ struct Probe {
                 status.path, version_text(status.version), version_text(kMinimumDriverVersion));
             return;
         }
+        if (!missing.empty() && status.version == 0) {
+            status.problem = fmt::format(
+                "{} is no CUDA driver, it has no {}: {}", status.path, missing,
+                environment("JITNEY_LIBCUDA")
+                    ? "let JITNEY_LIBCUDA name the NVIDIA driver's libcuda.so.1, or unset it"
+                    : "install the NVIDIA driver");
+            return;
+        }
         if (!missing.empty()) {
             status.problem = fmt::format(
-                "the CUDA driver {} has no {}, so it is older than CUDA {} or no driver at all: "
-                "update the NVIDIA driver",
+                "the CUDA driver {} has no {}, so it is older than CUDA {}: update the NVIDIA "
+                "driver",
                 status.path, missing, version_text(kMinimumDriverVersion));
             return;
         }

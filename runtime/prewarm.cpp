@@ -37,7 +37,8 @@ void fill_cache(const KernelSource& source, PrewarmResult& result) {
         return std::move(compiled.entry);
     });
     result.bytes = outcome.entry->payload.size();
-    if (outcome.origin != cache::Origin::computed) {
+    // What another thread compiled is cached if that thread could keep it.
+    if (outcome.hit || (outcome.kept && outcome.origin != cache::Origin::computed)) {
         result.status = PrewarmStatus::cached;
     } else if (outcome.kept) {
         result.status = PrewarmStatus::compiled;

@@ -80,8 +80,8 @@ fetch_cuda() {
     local scratch wheel
     mkdir -p "$1"
     scratch=$(mktemp -d "$1/fetch.XXXXXX")
-    python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: \
-        -d "$scratch" "${packages[@]}" >&2 ||
+    python3 -m pip download -q --no-cache-dir --disable-pip-version-check --no-deps \
+        --only-binary=:all: -d "$scratch" "${packages[@]}" >&2 ||
         fail "the CUDA headers and NVRTC could not be fetched; install a CUDA Toolkit of 12.8 or" \
             "newer and point CUDA_HOME at it"
     for wheel in "$scratch"/*.whl; do

@@ -1,5 +1,6 @@
 // Where the cache is said to be, and what happens where that is no place for it.
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <climits>
@@ -66,6 +67,21 @@ void check_works_uncached(const std::string& root, std::size_t warnings) {
 }
 
 }  // namespace
+
+TEST_CASE("a directory that is named twice counts once") {
+    TempDir temp;
+    const std::string d = temp / "d";
+    REQUIRE(::mkdir(d.c_str(), 0700) == 0);
+    REQUIRE(::symlink(d.c_str(), (temp / "link").c_str()) == 0);
+    for (const std::string& list : {d + ":" + d, d + ":" + d + "/", d + "::" + (temp / "link")}) {
+        const auto once = from_environment({{"JITNEY_CACHE_DIR", list.c_str()}});
+        CHECK(once.private_root == d);
+        CHECK_MESSAGE(once.readonly_roots.empty(), list);
+    }
+    const auto layers = from_environment({{"JITNEY_CACHE_DIR", ":/no/a:/no/b:/no/./a/:/no/c"}});
+    CHECK(layers.private_root.empty());
+    CHECK(layers.readonly_roots == std::vector<std::string>{"/no/a", "/no/b", "/no/c"});
+}
 
 TEST_CASE("the directory comes from the first variable that names one") {
     CHECK(from_environment({{"HOME", "/h"}}).private_root == "/h/.cache/jitney");

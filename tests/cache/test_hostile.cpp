@@ -99,6 +99,30 @@ TEST_CASE("someone else's shard and entry are not used") {
     }
 }
 
+TEST_CASE("a directory of entries that can't be opened is left out, and one warning says so") {
+    for (const bool layer : {true, false}) {
+        TempDir temp;
+        const std::string root = temp / "cache";
+        REQUIRE(Store(options_for(root)).put(sample_key(), sample_entry()));
+        REQUIRE(::chmod(shard_of(root).c_str(), 0) == 0);
+        CHECK(as_plain_user(temp.path(), [&] {
+                  WarningLog log;
+                  Options options = options_for(layer ? "" : root);
+                  if (layer) options.readonly_roots = {root};
+                  options.warn = log.sink();
+                  Store store(options);
+                  for (int i = 0; i < 3; ++i) {
+                      if (store.find(sample_key(), kCompiler).next()) return 1;
+                  }
+                  if (log.count() != 1) return 2;
+                  return log.mentions(shard_of(root) + " is not used: it can't be opened: Perm")
+                             ? 0
+                             : 3;
+              }) == 0);
+        REQUIRE(::chmod(shard_of(root).c_str(), 0700) == 0);
+    }
+}
+
 TEST_CASE("read-only layers may belong to the superuser or to the user, and to nobody else") {
     TempDir temp;
     const std::string root = temp / "shared";

@@ -169,6 +169,14 @@ TEST_CASE("an entry of another schema is a miss and stays until it is replaced")
         Store store(options_for(temp / "cache"));
         CHECK_FALSE(store.find(sample_key()).next().has_value());
         CHECK(exists(path));
+        const Verification verification = store.verify();
+        CHECK(verification.checked == 0);
+        CHECK(verification.bad.empty());
+        CHECK(verification.other_versions == 1);
+        const Statistics statistics = store.stat();
+        CHECK(statistics.entries == 0);
+        CHECK(statistics.damaged == 0);
+        CHECK(statistics.other_versions == 1);
         CHECK(get(store).computed);
         CHECK_FALSE(get(store).computed);
     }

@@ -387,6 +387,26 @@ TEST_CASE("scenario: prewarm where nothing can be kept" * doctest::skip()) {
     CHECK(has(result.error, "could not be kept"));
 }
 
+TEST_CASE("scenario: threads prewarm one key and keep nothing" * doctest::skip()) {
+    std::vector<PrewarmResult> results(4);
+    {
+        std::vector<std::jthread> threads;
+        for (PrewarmResult& result : results)
+            threads.emplace_back([&result] { result = prewarm(tests::tiny_source()); });
+    }
+    for (const PrewarmResult& result : results) {
+        CHECK(result.status == PrewarmStatus::failed);
+        CHECK(has(result.error, "could not be kept"));
+    }
+}
+
+TEST_CASE("what a neighbour compiled and could not keep is on no disk for those who waited") {
+    const TemporaryDirectory root;
+    REQUIRE_PASSED(tests::run(
+        "scenario: threads prewarm one key and keep nothing",
+        fakes(root / "cache", {{"JITNEY_CACHE_MAX_BYTES", "10"}, {"FAKE_NVRTC_DELAY_MS", "300"}})));
+}
+
 TEST_CASE("a prewarm that keeps nothing has failed") {
     const TemporaryDirectory root;
     tests::write_file(root / "cache", "a file where the directory should be");

@@ -42,7 +42,8 @@ class CommandTest(unittest.TestCase):
             file.write(content if isinstance(content, bytes) else content.encode())
         return self.path(name)
 
-    def run_command(self, *arguments, gpu=True, stdout=subprocess.PIPE, stdin="", **environment):
+    def run_command(self, *arguments, gpu=True, stdout=subprocess.PIPE, stdin="", user=None,
+                    **environment):
         """gpu=False: as on a machine without a driver. `stdin` comes through a pipe."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("JITNEY_")}
         env["JITNEY_CACHE_DIR"] = self.cache
@@ -60,8 +61,23 @@ class CommandTest(unittest.TestCase):
             cwd=self.directory,
             timeout=300,
             text=True,
+            user=user,
         )
         return Outcome(done)
+
+    def plain_user(self):
+        """Options for a run as somebody whom permissions bind, to whom all files are given."""
+        if os.geteuid() != 0:
+            return {}
+        nobody = 65534
+        for place, _, names in os.walk(self.directory):
+            for path in (place, *(os.path.join(place, name) for name in names)):
+                os.chown(path, nobody, nobody)
+        try:
+            subprocess.run([COMMAND, "--help"], user=nobody, stdout=subprocess.DEVNULL, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("the command can't be run by a plain user here")
+        return {"user": nobody}
 
     def succeed(self, *arguments, **options):
         outcome = self.run_command(*arguments, **options)

@@ -24,7 +24,7 @@ class Cache(support.CommandTest):
         self.assertEqual((stat["root"], stat["entries"], stat["bytes"]), (self.cache, 0, 0))
         self.assertEqual(stat["max_bytes"], 1 << 30)
         verify = self.succeed("cache", "verify", "--json").json
-        self.assertEqual(verify, {"checked": 0, "bad": []})
+        self.assertEqual(verify, {"checked": 0, "bad": [], "other_versions": 0})
         self.assertFalse(os.path.exists(self.cache), "looking makes nothing")
         self.assertEqual(self.succeed("cache", "list").out, "0 entries, 0 B\n")
 
@@ -58,6 +58,66 @@ class Cache(support.CommandTest):
         self.assertEqual(bad["file"], victim)
         self.assertTrue(bad["reason"])
         self.assertIn(victim, self.run_command("cache", "verify").out)
+
+    def test_a_damaged_entry_of_a_read_only_layer_stays(self):
+        self.fill()
+        layers = {"JITNEY_CACHE_DIR": self.path("mine") + ":" + self.cache}
+        with open(self.entries()[0]["path"], "ab") as file:
+            file.write(b"more")
+        outcome = self.fail_with(1, ["1 of 2 entries", "read-only"], "cache", "verify", **layers)
+        self.assertNotIn("are replaced by it", outcome.err)
+        self.assertIn("are replaced by it", self.run_command("cache", "verify").err)
+
+    def test_entries_of_another_version_are_no_faults(self):
+        self.fill()
+        first, second = self.entries()
+        with open(first["path"], "r+b") as file:
+            file.seek(8)
+            file.write(b"\x63")  # the schema
+        verify = self.succeed("cache", "verify", "--json").json
+        self.assertEqual(verify, {"checked": 1, "bad": [], "other_versions": 1})
+        self.assertEqual(self.succeed("cache", "verify").out,
+                         "1 entry checked, 0 bad, and 1 of another version of Jitney\n")
+        listed = self.succeed("cache", "list", "--json").json
+        self.assertEqual([entry["path"] for entry in listed["entries"]], [second["path"]])
+        stat = self.succeed("cache", "stat", "--json").json
+        for report in (listed, stat):
+            self.assertEqual((report["damaged"], report["other_versions"]), (0, 1))
+        self.assertTrue(os.path.exists(first["path"]))
+
+    def test_what_can_not_be_removed(self):
+        self.fill()
+        user = self.plain_user()
+        shards = [os.path.dirname(entry["path"]) for entry in self.entries(**user)]
+        for place in (*shards, self.cache):
+            os.chmod(place, 0o500)
+        self.fail_with(1, ["2 entries could not be removed"], "cache", "clear", **user)
+        outcome = self.fail_with(1, ["2 entries could not be removed"],
+                                 "cache", "prune", "--max-bytes", "1", "--json", **user)
+        self.assertEqual((outcome.json["removed"], outcome.json["entries"]), (0, 2))
+        self.assertEqual(self.succeed("cache", "prune", **user).out[:18], "removed 0 entries,")
+        # Nothing can be added, and what is there is used.
+        report = self.run_command("doctor", "--json", **user).json
+        cache = report["cache"]
+        self.assertEqual((cache["usable"], cache["writable"], cache["entries"]), (True, False, 2))
+        (fault,) = [each["message"] for each in report["problems"] if self.cache in each["message"]]
+        self.assertIn("its entries are used", fault)
+        self.assertNotIn("is not used", fault)
+        for place in (*shards, self.cache):
+            os.chmod(place, 0o700)
+
+    def test_a_directory_that_is_named_twice(self):
+        self.fill()
+        twice = {"JITNEY_CACHE_DIR": self.cache + ":" + self.cache + "/"}
+        self.assertEqual(len(self.entries(**twice)), 2)
+        self.assertEqual(len(self.succeed("cache", "stat", "--json", **twice).json["layers"]), 1)
+
+    def test_import_where_nothing_is_kept(self):
+        self.fill()
+        self.succeed("cache", "export", self.path("bundle"))
+        outcome = self.fail_with(1, ["JITNEY_CACHE_MAX_BYTES=0"], "cache", "import",
+                                 self.path("bundle"), JITNEY_CACHE_MAX_BYTES="0")
+        self.assertNotIn("JITNEY_CACHE_DIR", outcome.err)
 
     def test_list_and_stat_agree_about_a_damaged_entry(self):
         self.fill()

@@ -25,7 +25,10 @@ class Doctor(support.CommandTest):
             self.assertGreater(gpu["memory_bytes"], 0)
         nvrtc = report["nvrtc"]
         self.assertTrue(nvrtc["compiles"])
-        self.assertIn("sm_90", nvrtc["archs"])
+        self.assertIn("sm_90a", nvrtc["archs"])
+        for arch in nvrtc["archs"]:
+            chosen = self.succeed("explain", "attention", "--q", "1,1,8,64", "--arch", arch, "--json")
+            self.assertTrue(chosen.json["chosen"], arch)
         self.assertRegex(nvrtc["version"], r"^\d+\.\d+$")
         self.assertEqual(report["cache"]["path"], self.cache)
         self.assertTrue(report["cache"]["usable"])
@@ -76,6 +79,25 @@ class Doctor(support.CommandTest):
         self.assertTrue(any("JITNEY_CACHE_MAX_BYTES" in fault for fault in self.faults(report)))
         status, report = self.doctor(JITNEY_JIT="off")
         self.assertEqual(status, 0)
+        self.assertEqual(self.doctor(JITNEY_JIT="1")[0], 0)
+        status, report = self.doctor(JITNEY_JIT="x")
+        self.assertEqual(status, 1)
+        self.assertEqual(self.faults(report),
+                         ['JITNEY_JIT is "x", and has no effect: set it to one of on, off'])
+        for threads in ("q", "0", "-1"):
+            status, report = self.doctor(JITNEY_NUM_THREADS=threads)
+            self.assertEqual(status, 1)
+            (fault,) = self.faults(report)
+            self.assertIn(f'JITNEY_NUM_THREADS is "{threads}"', fault)
+        self.assertEqual(self.doctor(JITNEY_NUM_THREADS="3")[0], 0)
+
+    def test_a_driver_that_is_none(self):
+        status, report = self.doctor(JITNEY_LIBCUDA="libc.so.6")
+        self.assertEqual(status, 1)
+        (fault,) = self.faults(report)
+        self.assertIn("is no CUDA driver", fault)
+        self.assertIn("JITNEY_LIBCUDA", fault)
+        self.assertNotIn("update", fault)
 
 
 if __name__ == "__main__":

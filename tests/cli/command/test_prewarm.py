@@ -54,6 +54,12 @@ class Prewarm(support.CommandTest):
         both = self.prewarm("--manifest", manifest, "--spec", ROTARY_90A)
         self.assertEqual((both["compiled"], both["cached"]), (0, 2))
 
+    def test_more_shared_memory_than_a_gpu_has(self):
+        spec = ("fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=128x128,stages=16,trans_a=0,"
+                "trans_b=0,promote=1>@sm_89")
+        self.fail_with(2, ["bytes of shared memory", "sm_89 has 101376", spec],
+                       "prewarm", "--spec", spec)
+
     def test_a_logits_function(self):
         spec = ("attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0,"
                 "logits=47b4bc82c5089c83>@sm_80")  # of the text "score"

@@ -58,6 +58,31 @@ class RunAttention(support.CommandTest):
     def attention(self, *arguments, **options):
         return self.run_command("run", "attention", *arguments, **options)
 
+    def test_the_input_is_not_replaced(self):
+        content = safetensors(attention_file())
+        source = self.write("in", content)
+        os.symlink("in", self.path("link"))
+        os.link(source, self.path("hard"))
+        expected = self.write("expected", safetensors({}))
+        operations = ("attention", "rotary", "fp8-quantize", "fp8-gemm")
+        for operation in operations:
+            for output in (source, "in", "./in", self.path("link"), self.path("hard")):
+                self.fail_with(2, ["would replace it", output], "run", operation, source, "-o", output,
+                               gpu=False)
+        self.fail_with(2, ["would replace it"], "run", "attention", self.path("link"), "-o", source,
+                       gpu=False)
+        self.fail_with(2, ["would replace it"], "run", "attention", source, "-o", expected,
+                       "--expect", expected, gpu=False)
+        with open(source, "rb") as file:
+            self.assertEqual(file.read(), content)
+
+    def test_a_number_of_threads_that_is_none_is_a_warning(self):
+        source = self.write("in", safetensors(attention_file()))
+        for threads in ("q", "0", "-1"):
+            outcome = self.succeed("run", "attention", source, "-o", self.path("out"), gpu=False,
+                                   JITNEY_NUM_THREADS=threads)
+            self.assertEqual(outcome.err.count(f'JITNEY_NUM_THREADS is "{threads}"'), 1)
+
     def test_a_real_layer_here(self):
         outcome = self.succeed(
             "run", "attention", INPUT, "-o", self.path("out"), "--expect", EXPECTED, "--json"
