@@ -11,11 +11,13 @@
 #include <optional>
 #include <variant>
 
+#include "cli/append_kv_problem.hpp"
 #include "cli/attention_problem.hpp"
 #include "cli/backend_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
 #include "cli/linear_problem.hpp"
+#include "cli/merge_states_problem.hpp"
 #include "cli/output.hpp"
 #include "cli/problem.hpp"
 #include "jitney/backend.hpp"
@@ -133,6 +135,9 @@ template <class Args>
 void explain_call(const Args& args, const std::string& arch, bool json) {
     print_explanation(explain(args, arch), json);
 }
+void explain_call(const MergeStatesCall& call, const std::string& arch, bool json) {
+    explain_call(call.arguments(), arch, json);
+}
 template <class... Args>
 void explain_call(const std::variant<Args...>& calls, const std::string& arch, bool json) {
     std::visit([&](const auto& args) { explain_call(args, arch, json); }, calls);
@@ -176,6 +181,10 @@ void add_explain(CLI::App& root, Request& request) {
     add_force(command, attention->force, "As where this kernel is asked for by name");
     add_operation(group, request, "rotary", "Rotary position embedding, of the shapes given",
                   std::make_shared<Options<RotaryProblem>>());
+    add_operation(group, request, "append-kv", "Appending new keys and values to a cache",
+                  std::make_shared<Options<AppendKvProblem>>());
+    add_operation(group, request, "merge-states", "Merging partial results of attention",
+                  std::make_shared<Options<MergeStatesProblem>>());
     add_operation(group, request, "fp8-quantize",
                   "Casting to an 8-bit floating format, of the shape given",
                   std::make_shared<Options<Fp8QuantizeProblem>>());

@@ -38,6 +38,15 @@ RotaryStyle style_of(const std::string& style) {
     return style == "half_split" ? RotaryStyle::half_split : RotaryStyle::interleaved;
 }
 
+std::int64_t rotated_of(int rotary_dim, std::int64_t head_dim) {
+    const std::int64_t rotated = rotary_dim != 0 ? rotary_dim : head_dim;
+    if (rotated % 2 != 0 || rotated > head_dim) {
+        refuse(fmt::format("the rotary dimension is {}, and must be even and at most head_dim, {}",
+                           rotated, head_dim));
+    }
+    return rotated;
+}
+
 void RotaryProblem::add_to(CLI::App& command) {
     add_shape(command, "--q", q, "Shape of q: batch,length,heads,head_dim")->required();
     add_shape(command, "--k", k, "Shape of k, rotated in the same launch");
@@ -56,11 +65,7 @@ RotaryArgs RotaryProblem::arguments(Device device) const {
     args.q = shaped("--q", q, dtype, device);
     args.q_out = args.q;
     if (!k.empty()) args.k_out = args.k = shaped("--k", k, dtype, device);
-    const std::int64_t rotated = rotary_dim != 0 ? rotary_dim : q[3];
-    if (rotated % 2 != 0 || rotated > q[3]) {
-        refuse(fmt::format("the rotary dimension is {}, and must be even and at most head_dim, {}",
-                           rotated, q[3]));
-    }
+    const std::int64_t rotated = rotated_of(rotary_dim, q[3]);
     args.cos = shaped("--q", {q[1], rotated / 2}, DType::fp32, device);
     args.sin = args.cos;
     args.style = style_of(style);

@@ -28,6 +28,9 @@ void require_dims(const std::string& what, const Shape& shape, std::size_t dims,
 // A contiguous tensor without memory. `what` is how a sentence calls it: "--q".
 Tensor shaped(const std::string& what, const Shape& shape, DType dtype, Device device);
 
+// How many elements of a head are rotated, 0 being all of them. Throws Error.
+std::int64_t rotated_of(int rotary_dim, std::int64_t head_dim);
+
 struct RotaryProblem {
     Shape q;
     Shape k;

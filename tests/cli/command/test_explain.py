@@ -88,6 +88,48 @@ class Explain(support.CommandTest):
         self.assertGreater(split["splits"], 1)
         self.assertGreater(split["workspace_bytes"], 0)
 
+    def test_append_kv(self):
+        def chosen(*arguments, arch="sm_90a"):
+            return self.explain("append-kv", *arguments, "--arch", arch, gpu=False)["chosen"]
+
+        self.assertEqual(
+            chosen("--new", "520,8,128", "--requests", "9", "--page-size", "16"),
+            "append_kv<format=bf16,pairs=4,queries=packed,kv=paged>@sm_90a",
+        )
+        for arch in ARCHS:
+            plain = chosen("--new", "4,7,8,64", "--format", "fp16", arch=arch)
+            self.assertRegex(plain, f"^append_kv<format=fp16,.*@{arch}$")
+            self.assertNotIn("packed", plain)
+            self.assertNotIn("paged", plain)
+        turned = chosen("--new", "4,7,8,64", "--style", "half_split", "--rotary-dim", "32")
+        self.assertIn("half_split", turned)
+        with_q = self.explain("append-kv", "--new", "4,7,8,64", "--style", "interleaved",
+                              "--q-heads", "32", "--arch", "sm_80")
+        self.assertIn("interleaved", with_q["chosen"])
+        self.assertEqual([each["kernel"] for each in with_q["candidates"]], ["append_kv"])
+        self.assertIsNone(chosen("--new", "0,8,128"))
+        for words, arguments in (
+            (["--new"], []),
+            (["--new", "[8, 128]"], ["--new", "8,128"]),
+            (["--requests", "--new"], ["--new", "4,7,8,64", "--requests", "4"]),
+            (["--rotary-dim", "--style"], ["--new", "4,7,8,64", "--rotary-dim", "4"]),
+            (["--q-heads", "--style"], ["--new", "4,7,8,64", "--q-heads", "4"]),
+            (["rotary dimension is 65"], ["--new", "4,7,8,65", "--style", "half_split"]),
+            (["--page-size", "0"], ["--new", "4,7,8,64", "--page-size", "0"]),
+        ):
+            self.fail_with(2, words, "explain", "append-kv", *arguments, "--arch", "sm_80")
+
+    def test_merge_states(self):
+        for arch in ARCHS:
+            for out in ("2,16,8,128", "33,8,128"):
+                answer = self.explain("merge-states", "--out", out, "--parts", "3", "--arch", arch,
+                                      gpu=False)
+                self.assertRegex(answer["chosen"], f"^attn_merge_states<.*@{arch}$")
+                self.assertGreater(answer["grid"][0], 0)
+        for words, arguments in ((["--out", "[4]"], ["--out", "4"]),
+                                 (["--parts", "1"], ["--out", "33,8,128", "--parts", "1"])):
+            self.fail_with(2, words, "explain", "merge-states", *arguments, "--arch", "sm_80")
+
     def test_a_linear_layer_on_every_arch(self):
         layer = ["fp8-linear", "--x", "4096,4096", "--weight", "6144,4096"]
         for arch in ARCHS:
