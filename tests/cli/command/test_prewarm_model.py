@@ -71,8 +71,10 @@ class Model(support.CommandTest):
         if kind == "prefill":
             return {"q": source.choice([requests, 999, 16384]), "kv": f"{requests},{kv_len}", "flags": pages}
         q_len = 1 if kind == "decode" else source.randrange(1, 64 if kind == "append" else 600)
-        flags = pages + (["--append", str(source.randrange(1, 9))] if kind == "append" else [])
-        return {"q": f"{requests},{q_len}", "kv": f"{requests},{kv_len}", "flags": flags}
+        new = source.randrange(1, 9) if kind == "append" else 0
+        flags = pages + (["--append", str(new)] if new else [])
+        # The new keys are among those that a request has.
+        return {"q": f"{requests},{q_len}", "kv": f"{requests},{max(kv_len, new)}", "flags": flags}
 
     def test_the_catalogue_covers_what_calls_choose(self):
         source = random.Random()
