@@ -371,6 +371,9 @@ void add_options(ServingShape& shape, const ServingOptions& options, Random& ran
         shape.new_len = random.integer(1, 3);
         for (std::int64_t& length : shape.kv_lens)
             length = std::max(length, shape.new_len);
+        // A decode takes no more queries.
+        for (std::int64_t& length : shape.q_lens)
+            length = std::min<std::int64_t>(length, 64);
     }
 }
 
