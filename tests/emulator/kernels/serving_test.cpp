@@ -101,10 +101,10 @@ void run_odd_sinks(const Covered& covered, tests::Random& random) {
     const tests::ServingLimits limits = {
         .batch = 2, .q_len = 40, .kv_len = 300, .keys = key_forms(covered)};
     int ran = 0;
-    for (int tries = 0; ran < 2 && tries < 200; ++tries) {
+    for (int tries = 0; ran < 2 && tries < 2000; ++tries) {
         ServingShape shape =
             tests::random_serving_shape(random, limits, covered.attention->problem.packed);
-        shape.group = 3;
+        shape.group = random.integer(3, 8);
         fix(shape, covered, random);
         tests::ServingProblem problem(shape, random);
         const std::vector<double> sinks = {infinity, std::nan(""), -infinity};
