@@ -86,6 +86,17 @@ bool run_merge(const policy::Spec& spec, const MergeCase& test, std::int64_t shi
     return true;
 }
 
+// False where the policy chooses another specialization for such a call.
+bool launched(const Covered& covered, const MergeStatesArgs& args, tests::Random& random) {
+    const policy::MergeStatesProblem seen = checks::check(args);
+    const policy::MergeStatesChoice choice =
+        policy::choose_merge_states(seen, policy::typical_facts(covered.spec.arch()));
+    if (!(choice.spec == covered.spec)) return false;
+    MergeStatesParams params = make_params(args, seen);
+    launch_choice(choice.spec, choice.geometry, &params, random);
+    return true;
+}
+
 }  // namespace
 
 TEST_CASE("attn_merge_states") {
@@ -117,13 +128,7 @@ TEST_CASE("attn_merge_states: nothing seen anywhere stays nothing") {
         for (tests::HostTensor& out : problem.part_outs)
             out.poison();
         const Tensors tensors(problem, 0);
-        const MergeStatesArgs args = tensors.args(test);
-        const policy::MergeStatesProblem seen = checks::check(args);
-        const policy::MergeStatesChoice choice =
-            policy::choose_merge_states(seen, policy::typical_facts(covered.spec.arch()));
-        if (!(choice.spec == covered.spec)) continue;
-        MergeStatesParams params = make_params(args, seen);
-        launch_choice(choice.spec, choice.geometry, &params, random);
+        if (!launched(covered, tensors.args(test), random)) continue;
         const tests::HostTensor out = tensors.out.download();
         const tests::HostTensor lse = tensors.lse.download();
         for (std::int64_t i = 0; i < out.elements(); ++i)
@@ -147,13 +152,7 @@ TEST_CASE("attn_merge_states: an LSE of +inf or NaN makes its row NaN, and no ot
             problem.part_lses[0].set(0, infinity);
             problem.part_lses[0].set(1, std::nan(""));
             const Tensors tensors(problem, 0);
-            const MergeStatesArgs args = tensors.args(test);
-            const policy::MergeStatesProblem seen = checks::check(args);
-            const policy::MergeStatesChoice choice =
-                policy::choose_merge_states(seen, policy::typical_facts(covered.spec.arch()));
-            if (!(choice.spec == covered.spec)) continue;
-            MergeStatesParams params = make_params(args, seen);
-            launch_choice(choice.spec, choice.geometry, &params, random);
+            if (!launched(covered, tensors.args(test), random)) continue;
             problem.run_reference();
             const tests::HostTensor out = tensors.out.download();
             const tests::HostTensor lse = tensors.lse.download();
