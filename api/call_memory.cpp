@@ -200,7 +200,6 @@ void check_memory(const Args& args) {
 
 template bool lies_apart(const AttentionArgs&) noexcept;
 template bool lies_apart(const RotaryArgs&) noexcept;
-template bool lies_apart(const AppendKvArgs&) noexcept;
 template void check_memory(const AttentionArgs&);
 template void check_memory(const RotaryArgs&);
 template void check_memory(const AppendKvArgs&);
