@@ -8,12 +8,12 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
-#include "api/last_run.hpp"
-#include "api/logits_access.hpp"
-#include "api/refuse.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
 #include "jitney/prewarm.hpp"
+#include "operations/last_run.hpp"
+#include "operations/logits_access.hpp"
+#include "operations/refuse.hpp"
 
 namespace jitney::c_abi {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "api/c_abi_tensor.hpp"
-#include "api/logits_access.hpp"
-#include "api/refuse.hpp"
+#include "operations/logits_access.hpp"
+#include "operations/refuse.hpp"
 
 namespace jitney::c_abi {
 namespace {

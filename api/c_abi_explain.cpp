@@ -10,9 +10,9 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
-#include "api/refuse.hpp"
 #include "jitney/explain.hpp"
 #include "jitney/fp8_linear.hpp"
+#include "operations/refuse.hpp"
 
 namespace jitney::c_abi {
 namespace {

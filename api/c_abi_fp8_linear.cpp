@@ -2,9 +2,9 @@
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
 #include "api/c_abi_tensor.hpp"
-#include "api/last_run.hpp"
-#include "api/refuse.hpp"
 #include "jitney/fp8_linear.hpp"
+#include "operations/last_run.hpp"
+#include "operations/refuse.hpp"
 
 extern "C" {
 

@@ -5,9 +5,9 @@
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
 #include "api/c_abi_explain.hpp"
-#include "api/last_run.hpp"
-#include "api/refuse.hpp"
 #include "jitney/plan.hpp"
+#include "operations/last_run.hpp"
+#include "operations/refuse.hpp"
 
 struct jitney_attention_plan {
     jitney::AttentionPlan plan;

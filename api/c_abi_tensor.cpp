@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "api/refuse.hpp"
-#include "api/tensor_checks.hpp"
+#include "operations/refuse.hpp"
+#include "operations/tensor_checks.hpp"
 
 namespace jitney::c_abi {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
-#include "api/refuse.hpp"
+#include "operations/refuse.hpp"
 
 namespace jitney::c_abi {
 namespace {

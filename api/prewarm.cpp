@@ -6,9 +6,9 @@
 #include <mutex>
 #include <thread>
 
-#include "api/kernel_launch.hpp"
-#include "api/logits_access.hpp"
-#include "api/refuse.hpp"
+#include "operations/kernel_launch.hpp"
+#include "operations/logits_access.hpp"
+#include "operations/refuse.hpp"
 #include "policy/device_facts.hpp"
 #include "runtime/prewarm.hpp"
 
@@ -41,7 +41,7 @@ PrewarmEntry prewarm_one(const policy::Spec& spec) {
 
 // No GPU of the arch has the shared memory that some texts ask for, which parse all the same.
 void require_launchable(const policy::Spec& spec, const std::string& text) {
-    if (!policy::is_known(spec.arch())) return;
+    if (!is_known(spec.arch())) return;
     const int most = policy::typical_facts(spec.arch()).shared_bytes_per_block;
     const int asked = shared_bytes_of(spec);
     if (asked <= most) return;

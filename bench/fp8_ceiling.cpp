@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/arch.hpp"
 #include "jitney/error.hpp"
-#include "policy/arch.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"
@@ -147,7 +147,7 @@ runtime::Kernel load(int kind, const runtime::DeviceInfo& device) {
     runtime::KernelSource source;
     source.specialization =
         fmt::format("the ceiling of {}", kKinds[static_cast<std::size_t>(kind)]);
-    source.arch = policy::arch_of_capability(device.major, device.minor).text();
+    source.arch = arch_of_capability(device.major, device.minor).text();
     source.translation_unit = kSource;
     source.function = fmt::format("jitney::ceiling<{}>", kind);
     runtime::Rejection rejection;

@@ -17,13 +17,13 @@
 #include <string_view>
 #include <vector>
 
-#include "api/attention_params.hpp"
-#include "api/check.hpp"
-#include "api/kernel_launch.hpp"
-#include "api/rotary_params.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
 #include "jitney/plan.hpp"
+#include "operations/attention/fill.hpp"
+#include "operations/check.hpp"
+#include "operations/kernel_launch.hpp"
+#include "operations/rotary/fill.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/workspace.hpp"

@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <string_view>
 
-#include "api/decision.hpp"
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
+#include "operations/decision.hpp"
 #include "policy/kernels.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"

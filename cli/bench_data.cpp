@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "reference/numeric.hpp"
+#include "operations/reference/numeric.hpp"
 
 namespace jitney::cli {
 

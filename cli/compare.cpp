@@ -12,7 +12,7 @@
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "cli/safetensors_header.hpp"
-#include "reference/numeric.hpp"
+#include "operations/reference/numeric.hpp"
 
 namespace jitney::cli {
 

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "cli/doctor.hpp"
+#include "core/arch.hpp"
 #include "jitney/error.hpp"
-#include "policy/arch.hpp"
 #include "policy/kernels.hpp"
 #include "runtime/compiler.hpp"
 #include "runtime/device.hpp"
@@ -39,7 +39,7 @@ std::string builtins_of(const std::string& nvrtc, const runtime::CompilerVersion
 void compile_probe(int number) {
     runtime::KernelSource source;
     source.specialization = "jitney_doctor";
-    source.arch = policy::Arch{static_cast<std::uint16_t>(number), 0}.text();
+    source.arch = Arch{static_cast<std::uint16_t>(number), 0}.text();
     source.translation_unit = "__global__ void jitney_doctor() {}\n";
     source.function = "jitney_doctor";
     runtime::compile(source);
@@ -57,9 +57,8 @@ std::vector<std::string> arch_texts(const std::vector<int>& numbers) {
     const int oldest = oldest_of_kernels();
     std::vector<std::string> texts;
     for (const int number : numbers) {
-        const policy::Arch arch = policy::arch_of_capability(number / 10, number % 10);
-        if (number >= oldest && policy::why_not_looked_up(arch).empty())
-            texts.push_back(arch.text());
+        const Arch arch = arch_of_capability(number / 10, number % 10);
+        if (number >= oldest && why_not_looked_up(arch).empty()) texts.push_back(arch.text());
     }
     return texts;
 }

@@ -11,8 +11,8 @@
 
 #include "cache/store.hpp"
 #include "cli/doctor.hpp"
+#include "operations/reference/parallel.hpp"
 #include "policy/kernels.hpp"
-#include "reference/parallel.hpp"
 
 namespace jitney::cli {
 

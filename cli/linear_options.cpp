@@ -4,12 +4,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "api/check.hpp"
-#include "api/check_fp8_linear.hpp"
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "cli/problem.hpp"
-#include "policy/fp8_linear.hpp"
+#include "operations/check.hpp"
+#include "operations/fp8_linear/check.hpp"
+#include "operations/fp8_linear/choose.hpp"
 
 namespace jitney::cli {
 

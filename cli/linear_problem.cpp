@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "api/check_fp8_linear.hpp"
 #include "cli/errors.hpp"
 #include "cli/problem.hpp"
+#include "operations/fp8_linear/check.hpp"
 
 namespace jitney::cli {
 

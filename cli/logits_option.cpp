@@ -6,10 +6,10 @@
 #include <cstring>
 #include <span>
 
-#include "api/logits_access.hpp"
 #include "cli/errors.hpp"
 #include "cli/file.hpp"
 #include "cli/run.hpp"
+#include "operations/logits_access.hpp"
 
 namespace jitney::cli {
 

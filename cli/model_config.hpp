@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "policy/model.hpp"
+#include "operations/model.hpp"
 
 namespace jitney::cli {
 

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "api/kernel_launch.hpp"
 #include "cli/errors.hpp"
+#include "operations/kernel_launch.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"
 

@@ -5,15 +5,15 @@
 #include <array>
 #include <memory>
 
-#include "api/check.hpp"
-#include "api/reference_call.hpp"
 #include "cli/arguments.hpp"
 #include "cli/attention_options.hpp"
 #include "cli/errors.hpp"
 #include "cli/logits_option.hpp"
 #include "cli/run.hpp"
 #include "jitney/attention.hpp"
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
+#include "operations/check.hpp"
+#include "operations/reference_call.hpp"
 
 namespace jitney::cli {
 

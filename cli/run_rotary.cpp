@@ -1,11 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "api/check_rotary_tensors.hpp"
 #include "cli/errors.hpp"
 #include "cli/problem.hpp"
 #include "cli/run.hpp"
 #include "jitney/rotary.hpp"
+#include "operations/rotary/check_tensors.hpp"
 
 namespace jitney::cli {
 

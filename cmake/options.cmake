@@ -2,7 +2,8 @@
 
 add_library(jitney_options INTERFACE)
 target_include_directories(jitney_options INTERFACE ${PROJECT_SOURCE_DIR}
-                                                    ${PROJECT_SOURCE_DIR}/api/include)
+                                                    ${PROJECT_SOURCE_DIR}/api/include
+                                                    ${PROJECT_SOURCE_DIR}/core/include)
 target_compile_options(
   jitney_options
   INTERFACE -Wall

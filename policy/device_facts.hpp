@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "policy/arch.hpp"
+#include "core/arch.hpp"
 
 namespace jitney::policy {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "policy/arch.hpp"
+#include "core/arch.hpp"
 
 namespace jitney::policy {
 

@@ -1,5 +1,5 @@
 // Which tensors share memory.
-#include "api/call_memory.hpp"
+#include "operations/call_memory.hpp"
 
 #include <vector>
 

@@ -2,11 +2,11 @@
 // launched, and what prewarm compiled is all that calls with any number of rows look for.
 #include <array>
 
-#include "api/kernel_launch.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/fp8_linear.hpp"
 #include "jitney/prewarm.hpp"
-#include "policy/fp8_linear.hpp"
+#include "operations/fp8_linear/choose.hpp"
+#include "operations/kernel_launch.hpp"
 #include "runtime/device.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"

@@ -7,7 +7,7 @@
 #include "jitney/attention.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/rotary.hpp"
-#include "reference/rotary.hpp"
+#include "operations/rotary/reference.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/rotary_problem.hpp"

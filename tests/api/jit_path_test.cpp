@@ -6,7 +6,7 @@
 #include "jitney/backend.hpp"
 #include "jitney/explain.hpp"
 #include "jitney/rotary.hpp"
-#include "reference/rotary.hpp"
+#include "operations/rotary/reference.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"

@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "api/kernel_launch.hpp"
 #include "jitney/attention.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/explain.hpp"
 #include "jitney/prewarm.hpp"
 #include "kernel_sources/attention/params.h"
+#include "operations/kernel_launch.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"

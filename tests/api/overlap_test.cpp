@@ -1,5 +1,5 @@
 // Which views share memory: against a list of every byte, and for layouts that engines use.
-#include "api/overlap.hpp"
+#include "operations/overlap.hpp"
 
 #include <doctest/doctest.h>
 

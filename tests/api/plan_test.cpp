@@ -8,7 +8,7 @@
 #include "jitney/attention.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/plan.hpp"
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"

@@ -7,7 +7,7 @@
 #include "jitney/attention.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/explain.hpp"
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/api/fake_gpu.hpp"
 #include "tests/runtime/allocation_count.hpp"
 #include "tests/support/compare.hpp"

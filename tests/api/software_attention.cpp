@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "kernel_sources/common/constants.h"
-#include "reference/merge_states.hpp"
+#include "operations/merge_states/reference.hpp"
 #include "tests/api/software_tensors.hpp"
 
 namespace jitney::tests {

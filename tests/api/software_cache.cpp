@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "kernel_sources/common/constants.h"
-#include "reference/append_kv.hpp"
-#include "reference/cache_fields.hpp"
+#include "operations/append_kv/reference.hpp"
+#include "operations/reference/cache_fields.hpp"
 #include "tests/api/software_tensors.hpp"
 
 namespace jitney::tests {

@@ -6,9 +6,9 @@
 
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/scale.h"
-#include "reference/fp8_gemm.hpp"
-#include "reference/fp8_linear.hpp"
-#include "reference/fp8_quantize.hpp"
+#include "operations/fp8_gemm/reference.hpp"
+#include "operations/fp8_linear/reference.hpp"
+#include "operations/fp8_quantize/reference.hpp"
 #include "tests/api/software_tensors.hpp"
 
 namespace jitney::tests {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "kernel_sources/fp8/update_params.h"
-#include "reference/fp8_linear.hpp"
+#include "operations/fp8_linear/reference.hpp"
 #include "tests/api/software_launches.hpp"
 
 namespace jitney::tests {

@@ -12,7 +12,7 @@
 #include "kernel_sources/fp8/gemm_params.h"
 #include "kernel_sources/fp8/quantize_params.h"
 #include "kernel_sources/rotary/params.h"
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 
 namespace jitney::tests {
 

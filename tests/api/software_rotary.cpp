@@ -1,7 +1,7 @@
 // Rotary embedding.
 #include "tests/api/software_launches.hpp"
 
-#include "reference/rotary.hpp"
+#include "operations/rotary/reference.hpp"
 #include "tests/api/software_tensors.hpp"
 
 namespace jitney::tests {

@@ -2,8 +2,9 @@
 
     python3 rules.py ROOT     checks a source tree: one line a finding, and fails if there is one
 
-A room is a directory of the root. Two rooms are seen apart: the public headers (api/include) from
-the bodies of api, and device code from the host code that embeds it.
+A room is a directory of the root. Some are seen apart: the public headers (api/include) from the
+bodies of api; device code from the host code that embeds it; and of an operation's folder the files
+that choose, which are as pure as policy, and its reference, which knows tensors alone.
 """
 import os
 import re
@@ -14,21 +15,28 @@ from dataclasses import dataclass
 
 # Room -> the rooms whose headers it may include; "public" is api/include.
 ARROWS = {
-    "public": {"public"},
+    "core": {"core"},
+    "public": {"public", "core"},
     "device": {"device"},
     "kernel_sources": {"kernel_sources", "device"},
-    "cache": {"cache"},
-    "policy": {"policy", "device"},
-    "reference": {"reference", "device"},
-    "runtime": {"runtime", "cache", "kernel_sources", "device"},
-    "api": {"api", "public", "policy", "runtime", "reference", "cache", "kernel_sources", "device"},
+    "cache": {"cache", "core"},
+    "policy": {"policy", "device", "core"},
+    "choice": {"choice", "policy", "device", "core"},
+    "reference": {"reference", "device", "core"},
+    "runtime": {"runtime", "cache", "kernel_sources", "device", "core"},
 }
+ARROWS["operations"] = ARROWS["runtime"] | {"operations", "choice", "reference", "policy", "public"}
+ARROWS["api"] = ARROWS["operations"] | {"api"}
 ARROWS["cli"] = ARROWS["bench"] = ARROWS["api"] | {"cli", "bench"}
-ARROWS["examples"] = {"examples", "public"}
+ARROWS["examples"] = {"examples", "public", "core"}
 ARROWS["tests"] = ARROWS["tools"] = ARROWS["cli"] | {"tests"}
 
-# What every host room may include of the public headers.
-VOCABULARY = {"jitney/error.hpp", "jitney/tensor.hpp", "jitney/export.hpp"}
+# The files of an operation's folder that are seen apart.
+CHOICE = re.compile(r"operations/\w+/(?:choose|tile|splits|update|column_sums)\.[ch]pp")
+REFERENCE = re.compile(r"operations/(?:reference/\w+|\w+/reference\w*)\.[ch]pp")
+
+# Directories of headers that are named jitney/...
+PUBLIC_ROOTS = ("api/include/", "core/include/")
 
 # Header that is not of this project -> who may include it: rooms, or a single file.
 LIBRARIES = [
@@ -49,14 +57,14 @@ LIBRARIES = [
     (
         r"fstream|iostream|filesystem|chrono|random|thread|mutex|shared_mutex|atomic"
         r"|unistd\.h|sys/.*",
-        set(ARROWS) - {"public", "device", "policy"},
+        set(ARROWS) - {"public", "device", "policy", "choice"},
     ),
     (r"sys/\w+\.h|std(int|def|bool)\.h", set(ARROWS) - {"device"}),
     (r"\w+\.h", set(ARROWS) - {"public", "device"}),
     (r"\w+", set(ARROWS) - {"device"}),
 ]
 
-LIBRARY_ROOMS = {"public", "kernel_sources", "cache", "policy", "reference", "runtime", "api"}
+LIBRARY_ROOMS = set(ARROWS) - {"cli", "bench", "examples", "tests", "tools", "device"}
 
 # A token of the code, comments and strings aside -> where it may stand, and why not elsewhere.
 TOKENS = [
@@ -72,7 +80,7 @@ TOKENS = [
     ),
     (
         r"\b(?:secure_)?getenv\b",
-        lambda room, path: room not in {"public", "policy"},
+        lambda room, path: room not in {"public", "policy", "choice"},
         "policy is pure functions: it reads no environment",
     ),
 ]
@@ -112,6 +120,10 @@ class Finding:
 def room_of(path):
     if path.startswith("api/include/"):
         return "public"
+    if CHOICE.fullmatch(path):
+        return "choice"
+    if REFERENCE.fullmatch(path):
+        return "reference"
     room = path.split("/")[0]
     if room == "kernel_sources" and path.endswith((".h", ".cuh", ".cu")):
         return "device"
@@ -140,7 +152,8 @@ def line_of(text, offset):
 def included(path, header, exists):
     """The path of a quoted include of this project, or None."""
     if header.startswith("jitney/"):
-        return "api/include/" + header
+        held = [root + header for root in PUBLIC_ROOTS if exists(root + header)]
+        return held[0] if held else PUBLIC_ROOTS[0] + header
     if room_of(path) == "device":
         # Embedded sources are named from kernel_sources on; a host compiler names them from the root.
         for base in ("", "kernel_sources/", os.path.dirname(path) + "/"):
@@ -169,8 +182,6 @@ def include_fault(path, angle, quoted, exists):
             if room == "device":
                 return f"{header}: device code includes nothing from outside kernel_sources"
             return f"{header}: quoted paths begin with the name of a room, or with jitney/"
-        if header in VOCABULARY and room != "device":
-            return None
         if room_of(target) not in ARROWS[room]:
             return f"{header}: {room} may not include {room_of(target)}"
         return None

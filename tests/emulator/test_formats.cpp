@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/numeric.hpp"
+#include "operations/reference/numeric.hpp"
 #include "tests/emulator/machine/formats.hpp"
 
 using namespace jitney::emulator;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "api/attention_params.hpp"
-#include "api/check.hpp"
-#include "api/kernel_launch.hpp"
 #include "jitney/backend.hpp"
-#include "policy/attention.hpp"
+#include "operations/attention/choose.hpp"
+#include "operations/attention/fill.hpp"
+#include "operations/check.hpp"
+#include "operations/kernel_launch.hpp"
 #include "tests/gpu/attention_case.hpp"
 
 namespace jitney::tests {

@@ -8,10 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include "api/check.hpp"
-#include "api/fp8_quantize_params.hpp"
-#include "api/kernel_launch.hpp"
 #include "jitney/backend.hpp"
+#include "operations/check.hpp"
+#include "operations/fp8_quantize/fill.hpp"
+#include "operations/kernel_launch.hpp"
 #include "policy/spec.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/gpu/graph.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/gpu/attention_case.hpp"
 #include "tests/support/compare.hpp"
 

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "kernel_sources/common/constants.h"
-#include "policy/append_kv.hpp"
-#include "policy/attention.hpp"
-#include "policy/column_sums.hpp"
-#include "policy/fp8_gemm.hpp"
-#include "policy/fp8_quantize.hpp"
-#include "policy/fp8_update.hpp"
-#include "policy/merge_states.hpp"
-#include "policy/rotary.hpp"
+#include "operations/append_kv/choose.hpp"
+#include "operations/attention/choose.hpp"
+#include "operations/fp8_gemm/choose.hpp"
+#include "operations/fp8_linear/column_sums.hpp"
+#include "operations/fp8_linear/update.hpp"
+#include "operations/fp8_quantize/choose.hpp"
+#include "operations/merge_states/choose.hpp"
+#include "operations/rotary/choose.hpp"
 
 namespace jitney::tests {
 namespace {
@@ -206,7 +206,7 @@ std::vector<Fp8GemmProblem> fp8_gemm_shapes(Extent extent) {
 
 }  // namespace
 
-std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent) {
+std::vector<policy::Spec> standard_catalogue(Arch arch, Extent extent) {
     std::vector<policy::Spec> specs;
     const auto add = [&](const std::vector<policy::Spec>& more) {
         for (const policy::Spec& spec : more) {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "policy/arch.hpp"
+#include "core/arch.hpp"
 #include "policy/spec.hpp"
 
 namespace jitney::tests {
@@ -15,6 +15,6 @@ enum class Extent {
 };
 
 // Without duplicates, in the order of the kernels and then of the shapes.
-std::vector<policy::Spec> standard_catalogue(policy::Arch arch, Extent extent);
+std::vector<policy::Spec> standard_catalogue(Arch arch, Extent extent);
 
 }  // namespace jitney::tests

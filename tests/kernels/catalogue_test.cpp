@@ -20,7 +20,7 @@ std::set<std::string> texts_of(const std::vector<policy::Spec>& specs) {
 TEST_CASE("the standard catalogue names each specialization once, for its arch") {
     for (const char* name : {"sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
         for (const Extent extent : {Extent::full, Extent::selection}) {
-            const policy::Arch arch = policy::parse_arch(name).value();
+            const Arch arch = parse_arch(name).value();
             const auto specs = standard_catalogue(arch, extent);
             CHECK(texts_of(specs).size() == specs.size());
             for (const policy::Spec& spec : specs)
@@ -31,7 +31,7 @@ TEST_CASE("the standard catalogue names each specialization once, for its arch")
 
 TEST_CASE("the selection is a part of the whole and has every kernel of the arch") {
     for (const char* name : {"sm_75", "sm_80", "sm_90a"}) {
-        const policy::Arch arch = policy::parse_arch(name).value();
+        const Arch arch = parse_arch(name).value();
         const auto full = texts_of(standard_catalogue(arch, Extent::full));
         const auto selection = texts_of(standard_catalogue(arch, Extent::selection));
         CHECK(selection.size() < full.size());

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "api/kernel_launch.hpp"
 #include "jitney/error.hpp"
+#include "operations/kernel_launch.hpp"
 #include "runtime/nvrtc.hpp"
 #include "tests/kernels/catalogue.hpp"
 #include "tests/kernels/measure.hpp"
@@ -17,7 +17,7 @@ namespace {
 using policy::Spec;
 
 // Says why where it can't; ctest counts a run without NVRTC as skipped.
-bool can_compile(policy::Arch arch) {
+bool can_compile(Arch arch) {
     if (!runtime::nvrtc_location()) {
         MESSAGE("skipped: NVRTC is not on this machine");
         return false;
@@ -62,7 +62,7 @@ void compile_all(const std::vector<Spec>& specs, const Check& check) {
     }
 }
 
-void check_catalogue(policy::Arch arch, Extent extent) {
+void check_catalogue(Arch arch, Extent extent) {
     const std::vector<Spec> specs = standard_catalogue(arch, extent);
     REQUIRE(!specs.empty());
     if (!can_compile(arch)) return;

@@ -2,10 +2,10 @@
 // and what is wrong with one is told in its own lines.
 #include <doctest/doctest.h>
 
-#include "api/kernel_launch.hpp"
 #include "jitney/attention.hpp"
 #include "jitney/error.hpp"
-#include "policy/attention.hpp"
+#include "operations/attention/choose.hpp"
+#include "operations/kernel_launch.hpp"
 #include "runtime/nvrtc.hpp"
 #include "tests/kernels/measure.hpp"
 #include "tests/support/logits_functions.hpp"

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "api/kernel_launch.hpp"
 #include "jitney/error.hpp"
+#include "operations/kernel_launch.hpp"
 
 namespace jitney::tests {
 namespace {

@@ -1,4 +1,4 @@
-#include "policy/append_kv.hpp"
+#include "operations/append_kv/choose.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "policy/arch.hpp"
+#include "core/arch.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernel_sources/common/constants.h"
-#include "policy/attention.hpp"
+#include "operations/attention/choose.hpp"
 
 namespace jitney::policy {
 namespace {

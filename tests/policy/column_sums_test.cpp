@@ -1,10 +1,10 @@
-#include "policy/column_sums.hpp"
+#include "operations/fp8_linear/column_sums.hpp"
 
 #include <doctest/doctest.h>
 
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/column_sums_params.h"
-#include "policy/fp8_update.hpp"
+#include "operations/fp8_linear/update.hpp"
 #include "tests/policy/problems.hpp"
 
 namespace jitney::policy {

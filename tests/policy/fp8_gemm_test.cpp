@@ -1,4 +1,4 @@
-#include "policy/fp8_gemm.hpp"
+#include "operations/fp8_gemm/choose.hpp"
 
 #include <doctest/doctest.h>
 

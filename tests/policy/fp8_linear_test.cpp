@@ -1,5 +1,5 @@
 // What prewarm compiles for linear layers on FP8 is what their calls ask for.
-#include "policy/fp8_linear.hpp"
+#include "operations/fp8_linear/choose.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,10 +8,10 @@
 #include <string>
 
 #include "kernel_sources/common/constants.h"
-#include "policy/column_sums.hpp"
-#include "policy/fp8_gemm.hpp"
-#include "policy/fp8_quantize.hpp"
-#include "policy/fp8_update.hpp"
+#include "operations/fp8_gemm/choose.hpp"
+#include "operations/fp8_linear/column_sums.hpp"
+#include "operations/fp8_linear/update.hpp"
+#include "operations/fp8_quantize/choose.hpp"
 #include "tests/policy/problems.hpp"
 
 namespace jitney::policy {

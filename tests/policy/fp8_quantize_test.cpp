@@ -1,4 +1,4 @@
-#include "policy/fp8_quantize.hpp"
+#include "operations/fp8_quantize/choose.hpp"
 
 #include <doctest/doctest.h>
 

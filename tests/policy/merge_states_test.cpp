@@ -1,4 +1,4 @@
-#include "policy/merge_states.hpp"
+#include "operations/merge_states/choose.hpp"
 
 #include <doctest/doctest.h>
 

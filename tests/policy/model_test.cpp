@@ -1,13 +1,13 @@
 // What prewarm compiles for a model is what serving it asks for.
-#include "policy/model.hpp"
+#include "operations/model.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "kernel_sources/common/constants.h"
-#include "policy/append_kv.hpp"
-#include "policy/merge_states.hpp"
+#include "operations/append_kv/choose.hpp"
+#include "operations/merge_states/choose.hpp"
 #include "tests/policy/problems.hpp"
 
 namespace jitney::policy {

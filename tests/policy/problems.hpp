@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "policy/attention.hpp"
-#include "policy/rotary.hpp"
+#include "operations/attention/choose.hpp"
+#include "operations/rotary/choose.hpp"
 #include "tests/support/random.hpp"
 
 namespace jitney::policy {

@@ -1,4 +1,4 @@
-#include "policy/rotary.hpp"
+#include "operations/rotary/choose.hpp"
 
 #include <doctest/doctest.h>
 

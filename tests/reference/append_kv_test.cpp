@@ -1,5 +1,5 @@
 // Appending by the reference: what rows without a place get, and errors in the caller's words.
-#include "reference/append_kv.hpp"
+#include "operations/append_kv/reference.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Arguments that contradict each other are refused.
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 
 #include <doctest/doctest.h>
 

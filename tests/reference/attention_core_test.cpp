@@ -1,6 +1,6 @@
 // The attention loop with other queries, keys and rules than those of dense calls: ragged queries,
 // keys in pages, a window, a bounded score and sinks.
-#include "reference/attention_core.hpp"
+#include "operations/attention/reference_core.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Scores far from 0 and NaN: what they reach, and what they leave alone.
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // How the tensors may lie, in which formats, and that nothing else matters.
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "reference/rows.hpp"
+#include "operations/reference/rows.hpp"
 #include "tests/reference/counting_problem.hpp"
 #include "tests/reference/threads.hpp"
 #include "tests/support/compare.hpp"

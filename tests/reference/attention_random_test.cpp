@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/reference/naive.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/problems.hpp"

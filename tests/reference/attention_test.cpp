@@ -1,5 +1,5 @@
 // The promises of attention, one by one, on cases that can be worked out by hand.
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 
 #include <doctest/doctest.h>
 

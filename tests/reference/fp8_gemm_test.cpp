@@ -1,6 +1,6 @@
 // fp8_gemm on the reference backend: what tests/api and the kernels' tests, which compare with it,
 // do not tell.
-#include "reference/fp8_gemm.hpp"
+#include "operations/fp8_gemm/reference.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The formulas between amax, multipliers and scales, in numbers, and what the reference makes of
 // them.
-#include "reference/fp8_linear.hpp"
+#include "operations/fp8_linear/reference.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "kernel_sources/fp8/scale.h"
 #include "kernel_sources/fp8/state.h"
-#include "reference/numeric.hpp"
+#include "operations/reference/numeric.hpp"
 
 namespace jitney::tests {
 namespace {

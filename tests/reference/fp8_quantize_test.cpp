@@ -1,5 +1,5 @@
 // fp8_quantize on the reference backend. The cast is compared with a search over all codes.
-#include "reference/fp8_quantize.hpp"
+#include "operations/fp8_quantize/reference.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "jitney/error.hpp"
-#include "reference/numeric.hpp"
+#include "operations/reference/numeric.hpp"
 #include "tests/support/fp8_quantize_problem.hpp"
 
 namespace jitney::tests {

@@ -1,5 +1,5 @@
 // What merging means: attention over all keys, from attention over parts of them.
-#include "reference/merge_states.hpp"
+#include "operations/merge_states/reference.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "jitney/error.hpp"
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/merge_problem.hpp"
 #include "tests/support/problems.hpp"

@@ -1,4 +1,4 @@
-#include "reference/numeric.hpp"
+#include "operations/reference/numeric.hpp"
 
 #include <doctest/doctest.h>
 

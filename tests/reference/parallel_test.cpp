@@ -1,4 +1,4 @@
-#include "reference/parallel.hpp"
+#include "operations/reference/parallel.hpp"
 
 #include <doctest/doctest.h>
 

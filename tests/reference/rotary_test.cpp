@@ -1,4 +1,4 @@
-#include "reference/rotary.hpp"
+#include "operations/rotary/reference.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "jitney/error.hpp"
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/serving_problem.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "reference/append_kv.hpp"
+#include "operations/append_kv/reference.hpp"
 
 namespace jitney::tests {
 

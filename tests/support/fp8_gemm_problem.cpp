@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/fp8_gemm.hpp"
+#include "operations/fp8_gemm/reference.hpp"
 
 namespace jitney::tests {
 

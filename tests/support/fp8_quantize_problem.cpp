@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "reference/fp8_quantize.hpp"
+#include "operations/fp8_quantize/reference.hpp"
 
 namespace jitney::tests {
 

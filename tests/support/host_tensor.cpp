@@ -4,8 +4,8 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "reference/numeric.hpp"
-#include "reference/rows.hpp"
+#include "operations/reference/numeric.hpp"
+#include "operations/reference/rows.hpp"
 
 namespace jitney::tests {
 

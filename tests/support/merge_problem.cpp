@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "reference/merge_states.hpp"
+#include "operations/merge_states/reference.hpp"
 
 namespace jitney::tests {
 

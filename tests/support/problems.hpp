@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/support/host_tensor.hpp"
 
 namespace jitney::tests {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "reference/rotary.hpp"
+#include "operations/rotary/reference.hpp"
 
 namespace jitney::tests {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "api/append_kv_params.hpp"
-#include "api/check.hpp"
 #include "kernel_sources/common/constants.h"
+#include "operations/append_kv/fill.hpp"
+#include "operations/check.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"

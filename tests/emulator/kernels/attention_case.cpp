@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "api/attention_params.hpp"
-#include "api/check.hpp"
+#include "operations/attention/fill.hpp"
+#include "operations/check.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/split_memory.hpp"

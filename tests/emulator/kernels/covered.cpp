@@ -80,7 +80,7 @@ Covered parse_covered(std::string_view line) {
     if (line.find('<') != std::string_view::npos) return {policy::parse_spec(line), std::nullopt};
     const Fields fields(line);
     const policy::KernelInfo* kernel = policy::find_kernel(fields.kernel);
-    const std::optional<policy::Arch> arch = policy::parse_arch(fields.text("arch"));
+    const std::optional<Arch> arch = parse_arch(fields.text("arch"));
     if (kernel == nullptr) fields.fail(fields.kernel);
     if (!arch) fields.fail("arch=" + fields.text("arch"));
 

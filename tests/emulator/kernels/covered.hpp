@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "policy/attention.hpp"
+#include "operations/attention/choose.hpp"
 
 namespace jitney::emulator {
 

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "api/check.hpp"
-#include "api/fp8_gemm_params.hpp"
 #include "kernel_sources/fp8/gemm_params.h"
-#include "policy/fp8_gemm.hpp"
+#include "operations/check.hpp"
+#include "operations/fp8_gemm/choose.hpp"
+#include "operations/fp8_gemm/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"

@@ -5,10 +5,10 @@
 #include <array>
 #include <limits>
 
-#include "api/check.hpp"
-#include "api/fp8_quantize_params.hpp"
 #include "kernel_sources/common/amax.h"
 #include "kernel_sources/common/constants.h"
+#include "operations/check.hpp"
+#include "operations/fp8_quantize/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "api/check.hpp"
-#include "api/merge_states_params.hpp"
+#include "operations/check.hpp"
+#include "operations/merge_states/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"

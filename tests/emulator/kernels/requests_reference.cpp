@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "reference/attention_core.hpp"
+#include "operations/attention/reference_core.hpp"
 #include "tests/emulator/kernels/requests.hpp"
 
 namespace jitney::emulator {

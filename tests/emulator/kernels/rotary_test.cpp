@@ -5,9 +5,9 @@
 #include <cmath>
 #include <optional>
 
-#include "api/check.hpp"
-#include "api/rotary_params.hpp"
 #include "kernel_sources/common/constants.h"
+#include "operations/check.hpp"
+#include "operations/rotary/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"

@@ -7,9 +7,9 @@
 #include <map>
 #include <vector>
 
-#include "api/attention_params.hpp"
-#include "api/check.hpp"
-#include "reference/attention.hpp"
+#include "operations/attention/fill.hpp"
+#include "operations/attention/reference.hpp"
+#include "operations/check.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/support/compare.hpp"

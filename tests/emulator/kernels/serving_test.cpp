@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel_sources/common/constants.h"
-#include "reference/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/kernels/serving_case.hpp"
 #include "tests/emulator/seed.hpp"

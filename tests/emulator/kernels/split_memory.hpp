@@ -1,7 +1,7 @@
 // What the blocks of a split attention leave to each other.
 #pragma once
 
-#include "policy/attention.hpp"
+#include "operations/attention/choose.hpp"
 #include "tests/emulator/machine/memory.hpp"
 
 namespace jitney::emulator {

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <string>
 
-#include "api/logits_access.hpp"
 #include "kernel_sources/embedded.hpp"
+#include "operations/logits_access.hpp"
 #include "policy/spec.hpp"
 #include "tests/emulator/kernels/covered.hpp"
 

@@ -1,0 +1,14 @@
+// The kernel's parameters of a call of append_kv.
+#pragma once
+
+#include "jitney/append_kv.hpp"
+#include "kernel_sources/attention/append_kv.h"
+#include "operations/append_kv/choose.hpp"
+
+namespace jitney {
+
+// Of checked arguments.
+AppendKvParams make_params(const AppendKvArgs& args, const policy::AppendKvProblem& problem,
+                           const policy::AppendKvChoice& choice) noexcept;
+
+}  // namespace jitney

@@ -1,0 +1,256 @@
+#include "operations/attention/choose.hpp"
+
+#include <algorithm>
+
+#include "kernel_sources/attention/layout.h"
+#include "kernel_sources/attention/mask_bits.h"
+#include "kernel_sources/attention/work_map.h"
+#include "kernel_sources/common/constants.h"
+#include "operations/attention/splits.hpp"
+#include "operations/attention/tile.hpp"
+
+namespace jitney::policy {
+namespace {
+
+// The kernels count packed rows and keys in 32 bits, and look a few tiles past the last.
+constexpr std::int64_t kMaxRows = 0x7fff0000;
+constexpr std::int64_t kMaxKeys = 0x7fff0000;
+
+Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& tile,
+               const DeviceFacts& facts) {
+    Spec spec = spec_of(kernel, facts.arch);
+    std::size_t slot = 0;
+    const auto add = [&](int value) { spec.values[slot++] = static_cast<std::int16_t>(value); };
+    add(p.head_dim);
+    add(p.format);
+    add(tile.m);
+    add(tile.n);
+    if (kernel == KernelId::attn_decode_mma) add(tile.stages);
+    if (!is_decode(kernel)) add(p.packed ? kPackedQueries : kDenseQueries);
+    add(p.paged ? kPagedKv : kDenseKv);
+    // The only query of a request sees all keys, causal or not: one specialization serves both.
+    add(p.causal && (p.packed || p.q_len > 1));
+    for (const bool option : {p.mask, p.window, p.softcap, p.alibi, p.sinks})
+        add(option);
+    if (is_decode(kernel)) add(p.append);
+    set_logits_digest(spec, p.logits);
+    return spec;
+}
+
+AttentionWorkspace workspace_of(const AttentionProblem& p, int tile_m, std::int64_t tiles,
+                                int splits) {
+    if (splits == 1) return {};
+    const auto rows = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(splits) *
+                      static_cast<std::size_t>(tile_m);
+    return {static_cast<std::size_t>(tiles) * 4, rows * static_cast<std::size_t>(p.head_dim) * 4,
+            rows * 8, 0};
+}
+
+// As many as there are where the host knows the lengths. Else room for every way to divide the
+// queries: each request may end in a tile that is not full.
+std::int64_t packed_tiles(const AttentionProblem& p, int tile_m) {
+    if (p.qo_indptr.empty()) {
+        const std::int64_t rows = rows_a_head(p);
+        return rows / tile_m + std::min<std::int64_t>(p.batch, p.q_len);
+    }
+    std::int64_t tiles = 0;
+    const std::span<const int> ends = p.qo_indptr.ends;
+    for (std::size_t i = 1; i < ends.size(); ++i) {
+        const std::int64_t queries = ends[i] - ends[i - 1];
+        tiles += ceil_div(queries * p.group(), tile_m);
+    }
+    return tiles;
+}
+
+std::int64_t row_tiles_of(const AttentionProblem& p, int tile_m) {
+    return p.packed ? packed_tiles(p, tile_m) : ceil_div(rows_a_head(p), tile_m);
+}
+
+// Its only constant is the number of threads.
+HelperChoice helper_choice(KernelId kernel, int threads, int shared_bytes,
+                           const DeviceFacts& facts) {
+    HelperChoice choice;
+    choice.spec = spec_of(kernel, facts.arch, {threads});
+    choice.geometry.block[0] = static_cast<unsigned>(threads);
+    choice.geometry.shared_bytes = shared_bytes;
+    return choice;
+}
+
+// The tensor-core prefill reads a mask as bits, which are made first, once for all heads and tiles
+// that share them. The others read few rows, or the bytes as they come.
+bool reads_mask_bits(KernelId kernel, const AttentionProblem& p) {
+    return kernel == KernelId::attn_prefill_mma && p.mask;
+}
+
+// Bands of all heads and requests together.
+std::int64_t all_bands(const MaskSizes& mask) {
+    return product(product(mask.batch, mask.heads), mask_bands(mask.rows));
+}
+
+std::int64_t mask_blocks(const MaskSizes& mask) {
+    return product(all_bands(mask), mask_spans(mask.keys));
+}
+
+// A mask without keys or rows is not read.
+void add_mask_bits(AttentionChoice& choice, const MaskSizes& mask, const DeviceFacts& facts) {
+    const std::int64_t blocks = mask_blocks(mask);
+    if (blocks == 0) return;
+    choice.mask_bits = helper_choice(KernelId::attn_mask_bits, kMaskBitsThreads,
+                                     mask_bits_shared_bytes(kMaskBitsThreads), facts);
+    choice.mask_bits->geometry.grid[0] = static_cast<unsigned>(blocks);
+    choice.workspace.mask_words_bytes = 4 * static_cast<std::size_t>(all_bands(mask)) *
+                                        static_cast<std::size_t>(mask_groups(mask.keys)) *
+                                        static_cast<std::size_t>(mask_band_stride(mask.rows));
+    choice.workspace.mask_summary_bytes = 4 * static_cast<std::size_t>(blocks);
+}
+
+void divide_keys(const AttentionProblem& p, const AttentionTile& tile, std::int64_t tiles,
+                 const DeviceFacts& facts, AttentionChoice& choice) {
+    if (!p.batch_invariant) {
+        choice.splits = attention_splits(p, tile, tiles, facts);
+        return;
+    }
+    const FixedParts parts = fixed_parts(p, tile);
+    choice.splits = parts.blocks;
+    choice.split_keys = parts.keys;
+    choice.split_parts = parts.most;
+}
+
+// `tile` receives the kernel's tile where it is accepted.
+Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts,
+                std::optional<KernelId> forced, AttentionTile& tile) {
+    const auto reject = [kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
+        return Candidate{kernel, reason, a, b};
+    };
+    if (forced && *forced != kernel) return reject(Reason::not_forced);
+    const int minimum = info(kernel).minimum_arch;
+    if (facts.arch.number < minimum) {
+        return reject(Reason::arch_too_old, minimum, facts.arch.number);
+    }
+    if (!takes_format(info(KernelId::attn_prefill_scalar), p.format)) {
+        return reject(Reason::format_unknown, p.format);
+    }
+    const int limit = is_mma(kernel) ? 256 : 512;
+    if (is_mma(kernel)) {
+        if (p.format == kFp32) return reject(Reason::format_needs_scalar);
+        if (p.head_dim % 8 != 0) return reject(Reason::head_dim_not_multiple, p.head_dim, 8);
+    }
+    if (p.head_dim > limit) return reject(Reason::head_dim_too_large, p.head_dim, limit);
+    if (is_mma(kernel) && !p.aligned) return reject(Reason::not_aligned);
+    if (is_decode(kernel) && p.packed) return reject(Reason::packed_queries);
+    if (!is_decode(kernel) && p.append) return reject(Reason::append_needs_decode);
+    if (is_decode(kernel) && p.q_len > kMaxDecodeQueries) {
+        return reject(Reason::too_many_queries, p.q_len, kMaxDecodeQueries);
+    }
+    tile = attention_tile(kernel, p, facts);
+    if (tile.shared_bytes > facts.shared_bytes_per_block) {
+        return reject(Reason::shared_memory, tile.shared_bytes, facts.shared_bytes_per_block);
+    }
+    if (rows_a_head(p) > kMaxRows) return reject(Reason::too_many_rows, rows_a_head(p), kMaxRows);
+    if (p.kv_len > kMaxKeys) return reject(Reason::too_many_keys, p.kv_len, kMaxKeys);
+    const int splits = p.batch_invariant && is_decode(kernel) ? fixed_parts(p, tile).blocks : 1;
+    const std::int64_t blocks = product(product(row_tiles_of(p, tile.m), heads(p)), splits);
+    if (blocks > kMaxGrid) return reject(Reason::grid_too_large, blocks, kMaxGrid);
+    if (reads_mask_bits(kernel, p) && mask_blocks(p.mask_sizes) > kMaxGrid) {
+        return reject(Reason::grid_too_large, mask_blocks(p.mask_sizes), kMaxGrid);
+    }
+    return Candidate{kernel};
+}
+
+// A kernel that other batches of the same requests run and that this one is too large for: another
+// one would not be the same to each request.
+bool ends_the_choice(const AttentionProblem& p, const Candidate& candidate) {
+    return p.batch_invariant && candidate.reason == Reason::grid_too_large;
+}
+
+// Few enough rows that streaming K and V once a 16-row tile, divided over the whole GPU, beats
+// fewer but larger tiles.
+bool prefers_decode(const AttentionProblem& p) {
+    return !p.packed && p.q_len <= 16 && rows_a_head(p) <= 64;
+}
+
+std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {
+    using enum KernelId;
+    if (prefers_decode(p)) {
+        return {attn_decode_mma, attn_prefill_mma, attn_decode_scalar, attn_prefill_scalar};
+    }
+    return {attn_prefill_mma, attn_decode_mma, attn_prefill_scalar, attn_decode_scalar};
+}
+
+}  // namespace
+
+std::array<Candidate, kAttentionCandidates> rank_attention(const AttentionProblem& problem,
+                                                           const DeviceFacts& facts,
+                                                           std::optional<KernelId> forced) {
+    std::array<Candidate, kAttentionCandidates> candidates;
+    const auto order = order_of(problem);
+    bool ended = false;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        AttentionTile tile;
+        candidates[i] = judge(order[i], problem, facts, forced, tile);
+        if (ended && candidates[i].accepted()) candidates[i].reason = Reason::batch_invariant;
+        ended = ended || ends_the_choice(problem, candidates[i]);
+    }
+    return candidates;
+}
+
+std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
+                                                const DeviceFacts& facts,
+                                                std::optional<KernelId> forced) {
+    for (const KernelId kernel : order_of(problem)) {
+        AttentionTile tile;
+        const Candidate candidate = judge(kernel, problem, facts, forced, tile);
+        if (ends_the_choice(problem, candidate)) break;
+        if (!candidate.accepted()) continue;
+        AttentionChoice choice;
+        choice.spec = make_spec(kernel, problem, tile, facts);
+        choice.row_tiles = static_cast<int>(row_tiles_of(problem, tile.m));
+        const std::int64_t tiles = choice.row_tiles * heads(problem);
+        if (is_decode(kernel)) divide_keys(problem, tile, tiles, facts, choice);
+        choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
+        if (problem.packed) {
+            choice.work_map = helper_choice(KernelId::attn_work_map, kWorkMapThreads,
+                                            work_map_shared_bytes(kWorkMapThreads), facts);
+            choice.workspace.map_bytes = 8 * static_cast<std::size_t>(choice.row_tiles);
+        }
+        if (reads_mask_bits(kernel, problem)) add_mask_bits(choice, problem.mask_sizes, facts);
+        choice.geometry.grid[0] = static_cast<unsigned>(tiles * choice.splits);
+        choice.geometry.block[0] = kAttentionThreads;
+        choice.geometry.shared_bytes = tile.shared_bytes;
+        return choice;
+    }
+    return std::nullopt;
+}
+
+std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts) {
+    std::vector<Spec> specs;
+    AttentionProblem problem = shape;
+    problem.qo_indptr = {};
+    DeviceFacts device = facts;
+    const auto add = [&](int batch, int q_len) {
+        problem.batch = batch;
+        problem.q_len = q_len;
+        problem.kv_len = 4096;
+        const std::optional<AttentionChoice> choice = choose_attention(problem, device);
+        if (!choice) return;
+        for (const auto& helper : {choice->work_map, choice->mask_bits}) {
+            if (helper) add_once(specs, helper->spec);
+        }
+        add_once(specs, choice->spec);
+    };
+    // The choice depends on q_len below the decode limit, and above only on how many tiles there
+    // are in all: a lone request, and more than any GPU has SMs. GPUs of one arch differ in their
+    // SMs, and what is compiled here may run on any of them: hence the smallest and the largest.
+    for (const int sm_count : {1, facts.sm_count, 1 << 20}) {
+        device.sm_count = sm_count;
+        for (const int batch : {1, 4096}) {
+            for (int q_len = 1; q_len <= kMaxDecodeQueries + 1; ++q_len)
+                add(batch, q_len);
+            for (const int q_len : {256, 65536})
+                add(batch, q_len);
+        }
+    }
+    return specs;
+}
+
+}  // namespace jitney::policy

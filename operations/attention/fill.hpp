@@ -1,0 +1,41 @@
+// The kernels' parameters of an attention call.
+#pragma once
+
+#include "jitney/attention.hpp"
+#include "kernel_sources/attention/params.h"
+#include "kernel_sources/attention/work_map.h"
+#include "operations/attention/choose.hpp"
+
+namespace jitney {
+
+// All that the form of the call decides: no addresses.
+AttentionParams form_params(const AttentionArgs& args, const policy::AttentionProblem& problem,
+                            const policy::AttentionChoice& choice) noexcept;
+
+// The rest. `scratch` and `counters` are what choice.workspace asks for; null where it asks for
+// nothing.
+void set_addresses(AttentionParams& params, const AttentionArgs& args,
+                   const policy::AttentionChoice& choice, void* scratch, void* counters) noexcept;
+
+// Both.
+inline AttentionParams make_params(const AttentionArgs& args,
+                                   const policy::AttentionProblem& problem,
+                                   const policy::AttentionChoice& choice, void* scratch,
+                                   void* counters) noexcept {
+    AttentionParams params = form_params(args, problem, choice);
+    set_addresses(params, args, choice, scratch, counters);
+    return params;
+}
+
+// The same for the kernel that makes the map, which `attention` will read.
+WorkMapParams form_map_params(const AttentionParams& attention,
+                              const policy::AttentionChoice& choice) noexcept;
+void set_addresses(WorkMapParams& params, const AttentionParams& attention) noexcept;
+inline WorkMapParams make_map_params(const AttentionParams& attention,
+                                     const policy::AttentionChoice& choice) noexcept {
+    WorkMapParams params = form_map_params(attention, choice);
+    set_addresses(params, attention);
+    return params;
+}
+
+}  // namespace jitney

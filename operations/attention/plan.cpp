@@ -1,0 +1,96 @@
+#include "jitney/plan.hpp"
+
+#include "operations/attention/check_plan.hpp"
+#include "operations/attention/fields.hpp"
+#include "operations/attention/prepared.hpp"
+#include "operations/attention/reference.hpp"
+#include "operations/call_form.hpp"
+#include "operations/call_memory.hpp"
+#include "operations/check.hpp"
+#include "operations/explained_choice.hpp"
+#include "operations/last_run.hpp"
+#include "operations/own_workspace.hpp"
+#include "operations/reference_call.hpp"
+
+namespace jitney {
+
+struct PreparedPlan {
+    AttentionArgs args;
+    checks::FormMemory<AttentionArgs> memory;
+    bool aligned = true;
+    bool on_host = false;
+    std::unique_ptr<const PreparedAttention> prepared;  // null on the host, and without rows
+    Explanation explanation;
+    std::size_t workspace_bytes = 0;
+};
+
+namespace {
+
+// Of a plan's addresses only their alignment counts. Those that are not known yet are aligned.
+void fill_addresses(AttentionArgs& args) {
+    const auto fill = [](Tensor& tensor) {
+        if (tensor.data == nullptr) tensor.data = reinterpret_cast<void*>(std::uintptr_t{256});
+    };
+    for (const TensorField& field : kTensorFields)
+        fill(args.*field.member);
+    for (const OptionalTensorField& field : kOptionalTensorFields) {
+        if (args.*field.member) fill(*(args.*field.member));
+    }
+}
+
+void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem,
+                     const Decision& decision) {
+    plan.explanation = explain(plan.args);
+    plan.prepared = prepare(plan.args, problem, decision, nullptr);
+    const policy::AttentionChoice& choice = plan.prepared->choice;
+    add_choice(plan.explanation, problem, choice);
+    plan.workspace_bytes = own_workspace_bytes(bytes_of(choice.workspace));
+}
+
+std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
+    const auto plan = std::make_shared<PreparedPlan>();
+    plan->args = args;
+    plan->args.qo_indptr_host = {};  // a plan is for any lengths
+    const policy::AttentionProblem problem = checks::check(plan->args, checks::Data::absent);
+    const Decision decision = decide(Operation::attention, args.q.device);
+    plan->aligned = problem.aligned;
+    plan->on_host = decision.backend == Backend::reference;
+    if (!checks::has_no_rows(problem)) {
+        if (plan->on_host) {
+            plan->explanation.chosen = "reference";
+        } else {
+            prepare_kernels(*plan, problem, decision);
+        }
+    }
+    fill_addresses(plan->args);
+    plan->memory = checks::FormMemory(plan->args);
+    return plan;
+}
+
+}  // namespace
+
+AttentionPlan::AttentionPlan(const AttentionArgs& args) : plan_(make_plan(args)) {}
+
+void AttentionPlan::run(const AttentionArgs& args, Stream stream) const {
+    note_nothing_ran();
+    const PreparedPlan& plan = *plan_;
+    if (!same_form(args, plan.args, Lengths::any) || !plan.memory.lies_apart(args)) [[unlikely]] {
+        checks::check_planned(args, plan.args, plan.aligned && plan.prepared != nullptr);
+    }
+    if (plan.prepared != nullptr) {
+        launch(*plan.prepared, args, stream);
+    } else if (!plan.explanation.chosen.empty()) {
+        reference::attention(reference_call(args));
+        note_reference_ran();
+    }
+}
+
+std::size_t AttentionPlan::workspace_bytes() const noexcept {
+    return plan_->workspace_bytes;
+}
+
+const Explanation& AttentionPlan::explanation() const noexcept {
+    return plan_->explanation;
+}
+
+}  // namespace jitney

@@ -1,0 +1,148 @@
+#include "operations/attention/tile.hpp"
+
+#include <algorithm>
+
+#include "kernel_sources/attention/layout.h"
+#include "kernel_sources/attention/mask_bits.h"
+#include "kernel_sources/attention/work_map.h"
+#include "kernel_sources/common/constants.h"
+
+namespace jitney::policy {
+namespace {
+
+constexpr int kDecodeTileM = 16;
+
+struct Tile {
+    int m;
+    int n;
+};
+
+int logits_bytes(const AttentionProblem& p) {
+    return row_logits_bytes(p.softcap || p.alibi, p.logits != 0);
+}
+
+// The wide tile reads each fragment of K and V once for two blocks of rows, which is what mma.sync
+// needs on Hopper; it pays once there are enough tiles for every SM, or, where causality or a mask
+// makes them unequal, for each twice. Above head_dim 128 the accumulators of two blocks would not
+// fit into the registers. It takes fewer keys where that keeps three blocks on an SM, what sm_120
+// has room for, or what pages, masks and slopes need, from spilling. Whether other requests fill
+// the SMs does not count where results may not depend on them.
+Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
+    const int dim = mma_dim(p.head_dim);
+    const std::int64_t wide_tiles = product(ceil_div(rows_a_head(p), 128), heads(p));
+    const bool pays =
+        p.batch_invariant
+            ? p.packed || rows_a_head(p) > 64
+            : wide_tiles >= (p.causal || p.mask ? 2 * facts.sm_count : facts.sm_count * 15 / 16);
+    const bool wide = dim <= 128 && p.logits == 0 && pays;
+    if (!wide) {
+        const int bytes =
+            prefill_mma_layout(p.head_dim, 64, 64, p.paged, logits_bytes(p), p.mask).bytes;
+        const bool fits = bytes <= facts.shared_bytes_per_block;
+        return {64, fits ? 64 : 48};
+    }
+    const bool newer = facts.arch.number >= 100;
+    if (dim > 32 && dim <= 64) {
+        // What is the same for every tile costs more beside a mask.
+        const bool plain = p.head_dim == 64 && !p.packed && !p.paged && !(p.softcap || p.alibi);
+        if (p.mask && plain && facts.arch.number == 90) return {128, 64};
+        return {128, newer || p.paged ? 32 : 48};
+    }
+    if (dim > 96 && p.paged && p.mask) return {128, 32};
+    if (dim > 112 && p.alibi && p.softcap) return {128, 32};
+    return {128, dim > 112 && (facts.arch.number >= 120 || p.paged || p.alibi) ? 48 : 64};
+}
+
+// At least this many stages hide the memory's latency behind the products.
+constexpr int kMinDecodeStages = 3;
+
+// Ring stages that fit into `bytes` of shared memory.
+int decode_stages_within(int bytes, const AttentionProblem& p, int tile_n) {
+    return bytes / (decode_mma_ring_bytes(p.head_dim, tile_n, 1) * kAttentionWarps);
+}
+
+// 32 keys a warp where its accumulators leave the registers for them.
+Tile decode_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
+    const bool wide = mma_dim(p.head_dim) <= 128 &&
+                      decode_stages_within(facts.shared_bytes_per_block, p, 32) >= kMinDecodeStages;
+    return {kDecodeTileM, wide ? 32 : 16};
+}
+
+// As many query rows a block as leave registers for the accumulators.
+Tile prefill_scalar_tile(const AttentionProblem& p) {
+    const int keys = p.head_dim > 256 && p.format == kFp32 ? 16 : 32;
+    return {p.head_dim <= 128 ? 32 : (p.head_dim <= 256 ? 16 : 8), keys};
+}
+
+Tile decode_scalar_tile(const AttentionProblem& p) {
+    const Tile tile = prefill_scalar_tile(p);
+    const std::int64_t rows = rows_a_head(p);
+    return {rows <= 4 ? 4 : (rows <= 8 ? 8 : std::min(tile.m, 16)), tile.n};
+}
+
+// Ring stages of attn_decode_mma: as many as let two blocks share an SM, or, where that would
+// leave too few loads in flight, as many as one block can have.
+int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts) {
+    constexpr int most = 8;
+    constexpr int reserve = 1024;  // the system's share of each resident block
+    const int paired = decode_stages_within(facts.shared_bytes_per_sm / 2 - reserve, p, tile.n);
+    if (paired >= kMinDecodeStages) return std::min(paired, most);
+    const int alone = decode_stages_within(facts.shared_bytes_per_block, p, tile.n);
+    return std::clamp(alone, kMinDecodeStages, most);
+}
+
+int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages, bool paged,
+                 int logits, bool mask) {
+    switch (kernel) {
+        case KernelId::attn_prefill_mma:
+            return prefill_mma_layout(head_dim, tile.m, tile.n, paged, logits, mask).bytes;
+        case KernelId::attn_decode_mma:
+            return decode_mma_shared_bytes(head_dim, tile.m, tile.n, stages);
+        default:
+            return scalar_shared_bytes(head_dim, format == kFp32 ? 4 : 2, tile.m, tile.n);
+    }
+}
+
+}  // namespace
+
+AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts) {
+    Tile tile{};
+    int stages = 0;
+    int warps_a_step = 1;
+    switch (kernel) {
+        case KernelId::attn_prefill_mma:
+            tile = prefill_mma_tile(p, facts);
+            break;
+        case KernelId::attn_decode_mma:
+            tile = decode_mma_tile(p, facts);
+            stages = decode_stages(p, tile, facts);
+            warps_a_step = kAttentionWarps;
+            break;
+        case KernelId::attn_decode_scalar:
+            tile = decode_scalar_tile(p);
+            break;
+        default:
+            tile = prefill_scalar_tile(p);
+    }
+    return {
+        tile.m, tile.n, stages, tile.n * warps_a_step,
+        shared_bytes(kernel, p.head_dim, p.format, tile, stages, p.paged, logits_bytes(p), p.mask)};
+}
+
+int attention_shared_bytes(const Spec& spec) noexcept {
+    if (spec.kernel == KernelId::attn_work_map) {
+        return work_map_shared_bytes(value_of(spec, "threads"));
+    }
+    if (spec.kernel == KernelId::attn_mask_bits) {
+        return mask_bits_shared_bytes(value_of(spec, "threads"));
+    }
+    return shared_bytes(
+        spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
+        {value_of(spec, "tile_m"), value_of(spec, "tile_n")}, value_of(spec, "stages"),
+        value_of(spec, "kv") == kPagedKv,
+        row_logits_bytes(value_of(spec, "softcap") != 0 || value_of(spec, "alibi") != 0,
+                         logits_digest(spec) != 0),
+        value_of(spec, "mask") != 0);
+}
+
+}  // namespace jitney::policy

@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "operations/call_memory.hpp"
+#include "operations/check.hpp"
+#include "operations/own_workspace.hpp"
+#include "operations/refuse.hpp"
+
+namespace jitney::checks {
+namespace {
+
+constexpr const char* kNumber = "one fp32";
+constexpr const char* kBias = "[n]";
+
+// A matrix whose rows are contiguous and may lie at any distance.
+void check_matrix(const Named& a, const Named& matrix, Data data) {
+    check_same_device(a, matrix);
+    check_sizes(matrix, 2);
+    check_strides(matrix);
+    if (data == Data::present) check_pointer(matrix);
+}
+
+void check_scalar(const Named& a, const Named& number, Data data) {
+    check_number(number);
+    check_same_device(a, number);
+    if (data == Data::present) check_pointer(number);
+}
+
+void check_bias(const Named& a, const Named& bias, std::int64_t n, Data data) {
+    check_bias_dtype(bias);
+    check_same_device(a, bias);
+    check_sizes(bias, 1);
+    check_shape(bias, {n});
+    check_strides(bias);
+    if (data == Data::present) check_pointer(bias);
+}
+
+void check_out(const Fp8GemmArgs& args, const Named& a, Data data) {
+    const DType dtype = args.out.dtype;
+    const bool fp8 = dtype == DType::fp8_e4m3 || dtype == DType::fp8_e5m2;
+    if (!fp8 && dtype != DType::bf16 && dtype != DType::fp16 && dtype != DType::fp32) {
+        refuse("out has the dtype {}; it must be bf16, fp16, fp32, {} or {}", name_of(dtype),
+               name_of(DType::fp8_e4m3), name_of(DType::fp8_e5m2));
+    }
+    if (fp8 != args.out_multiplier.has_value()) {
+        if (fp8) {
+            refuse(
+                "out has the dtype {}, and there is no out_multiplier: give the number that brings "
+                "results into its range",
+                name_of(dtype));
+        }
+        refuse(
+            "out_multiplier goes with an output in FP8, and out has the dtype {}: leave it out, "
+            "or fold it into dequant_scale",
+            name_of(dtype));
+    }
+    if (args.out_multiplier)
+        check_scalar(a, {"out_multiplier", *args.out_multiplier, kNumber}, data);
+    if (args.amax) {
+        if (!fp8) {
+            refuse("amax goes with an output in FP8, and out has the dtype {}: leave it out",
+                   name_of(dtype));
+        }
+        check_scalar(a, {"amax", *args.amax, kNumber}, data);
+    }
+}
+
+void check_memory(const Fp8GemmArgs& args) {
+    CallMemory memory;
+    memory.reads("a", args.a);
+    memory.reads("b", args.b);
+    memory.reads("dequant_scale", args.dequant_scale);
+    if (args.bias) memory.reads("bias", *args.bias);
+    if (args.out_multiplier) memory.reads("out_multiplier", *args.out_multiplier);
+    memory.writes("out", args.out);
+    if (args.amax) memory.writes("amax", *args.amax);
+    memory.writes(args.workspace);
+    memory.check();
+}
+
+}  // namespace
+
+policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
+    const Named a{"a", args.a, args.trans_a ? "[k, m]" : "[m, k]"};
+    const Named b{"b", args.b, args.trans_b ? "[n, k]" : "[k, n]"};
+    const Named out{"out", args.out, "[m, n]"};
+    check_fp8(a);
+    check_fp8(b);
+    check_matrix(a, a, data);
+    check_matrix(a, b, data);
+    check_out(args, a, data);
+    const std::int64_t m = args.a.shape[args.trans_a ? 1 : 0];
+    const std::int64_t k = args.a.shape[args.trans_a ? 0 : 1];
+    const std::int64_t n = args.b.shape[args.trans_b ? 0 : 1];
+    if (args.b.shape[args.trans_b ? 1 : 0] != k) {
+        refuse("a has k {} and b {}: a is {}, with trans_a {}, and b is {}, with trans_b {}", k,
+               args.b.shape[args.trans_b ? 1 : 0], a.dims, args.trans_a, b.dims, args.trans_b);
+    }
+    if (std::max({m, n, k}) > kMostOfFp8Gemm) {
+        refuse("m, n and k are {}, {} and {}, and must be at most {}: split the call", m, n, k,
+               kMostOfFp8Gemm);
+    }
+    check_matrix(a, out, data);
+    check_shape(out, {m, n});
+    check_no_overlap(out);
+    check_scalar(a, {"dequant_scale", args.dequant_scale, kNumber}, data);
+    if (args.bias) check_bias(a, {"bias", *args.bias, kBias}, n, data);
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+    }
+
+    policy::Fp8GemmProblem problem;
+    problem.a = static_cast<int>(args.a.dtype);
+    problem.b = static_cast<int>(args.b.dtype);
+    problem.out = static_cast<int>(args.out.dtype);
+    problem.m = m;
+    problem.n = n;
+    problem.k = k;
+    problem.trans_a = args.trans_a;
+    problem.trans_b = args.trans_b;
+    problem.fast_accum = args.fast_accum;
+    problem.amax = args.amax.has_value();
+    problem.aligned = is_aligned(args.a) && is_aligned(args.b);
+    return problem;
+}
+
+}  // namespace jitney::checks

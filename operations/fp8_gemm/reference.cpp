@@ -1,0 +1,146 @@
+#include "operations/fp8_gemm/reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "operations/reference/check.hpp"
+#include "operations/reference/parallel.hpp"
+#include "operations/reference/rows.hpp"
+
+namespace jitney::reference {
+
+namespace {
+
+// A task has a square of the output, and goes through K in steps, so that what it unpacks fits into
+// a cache.
+constexpr std::int64_t kSide = 64;
+constexpr std::int64_t kStep = 512;
+
+// An operand as rows of K, whichever way it lies in memory.
+struct Operand {
+    const Tensor& tensor;
+    bool k_first;  // [k, side]
+
+    std::int64_t side() const { return tensor.shape[k_first ? 1 : 0]; }
+    std::int64_t k() const { return tensor.shape[k_first ? 0 : 1]; }
+
+    // Elements [k, k + count) of that row, to target[0], target[step], ...
+    void read(std::int64_t row, std::int64_t k, std::int64_t count, double* target,
+              std::int64_t step) const {
+        const std::size_t along_k = k_first ? 0 : 1;
+        const std::int64_t offset = row * tensor.strides[1 - along_k] + k * tensor.strides[along_k];
+        read_row(row_of(tensor, offset, static_cast<int>(along_k)), count, target, step);
+    }
+};
+
+double number_of(const Tensor& tensor) {
+    return static_cast<double>(load_bits<float>(static_cast<const std::byte*>(tensor.data)));
+}
+
+void require_number(const Tensor& tensor, const std::string& name) {
+    require_host(tensor, name);
+    require(tensor.dtype == DType::fp32 && tensor.elements() == 1, name + " must be one fp32");
+}
+
+void check(const Fp8Gemm& call, const Operand& a, const Operand& b) {
+    for (const auto* operand : {&a, &b}) {
+        const std::string name = operand == &a ? "a" : "b";
+        require_host(operand->tensor, name);
+        require(operand->tensor.ndim == 2, name + " must have two dimensions");
+        require(
+            operand->tensor.dtype == DType::fp8_e4m3 || operand->tensor.dtype == DType::fp8_e5m2,
+            name + " must be fp8_e4m3 or fp8_e5m2");
+    }
+    require(a.k() == b.k(), "a has " + std::to_string(a.k()) + " along k and b " +
+                                std::to_string(b.k()) + "; they must agree");
+    require_host(call.out, "out");
+    require_shape(call.out, "out", {a.side(), b.side()});
+    require_number(call.scale, "the scale");
+    if (call.bias) {
+        require_host(*call.bias, "bias");
+        require_shape(*call.bias, "bias", {b.side()});
+    }
+    const bool fp8 = call.out.dtype == DType::fp8_e4m3 || call.out.dtype == DType::fp8_e5m2;
+    require(fp8 == call.multiplier.has_value(), "an output in FP8 goes with a multiplier");
+    if (call.multiplier) require_number(*call.multiplier, "the multiplier");
+    if (call.amax) require_number(*call.amax, "amax");
+}
+
+// The sums of rows [row, row + rows) and columns [column, column + columns), kSide a row.
+std::vector<double> sums_of(const Operand& a, const Operand& b, std::int64_t row, std::int64_t rows,
+                            std::int64_t column, std::int64_t columns) {
+    std::vector<double> sums(static_cast<std::size_t>(kSide * kSide), 0.0);
+    std::vector<double> left(static_cast<std::size_t>(kStep));
+    std::vector<double> right(static_cast<std::size_t>(kStep * kSide), 0.0);
+    for (std::int64_t k = 0; k < a.k(); k += kStep) {
+        const std::int64_t count = std::min(kStep, a.k() - k);
+        for (std::int64_t j = 0; j < columns; ++j)
+            b.read(column + j, k, count, right.data() + j, kSide);
+        for (std::int64_t i = 0; i < rows; ++i) {
+            a.read(row + i, k, count, left.data(), 1);
+            double* const sum = sums.data() + i * kSide;
+            for (std::int64_t step = 0; step < count; ++step) {
+                const double factor = left[static_cast<std::size_t>(step)];
+                const double* const values = right.data() + step * kSide;
+                for (std::int64_t j = 0; j < kSide; ++j)
+                    sum[j] += factor * values[j];
+            }
+        }
+    }
+    return sums;
+}
+
+// The larger of two absolute values; NaN is above all.
+double larger(double a, double b) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+    return std::max(a, b);
+}
+
+}  // namespace
+
+void fp8_gemm(const Fp8Gemm& call) {
+    const Operand a{call.a, call.trans_a};
+    const Operand b{call.b, !call.trans_b};
+    check(call, a, b);
+    // A sum of nothing is 0, whatever the scale.
+    const double scale = a.k() > 0 ? number_of(call.scale) : 0.0;
+    const double multiplier = call.multiplier ? number_of(*call.multiplier) : 1.0;
+    std::vector<double> bias(static_cast<std::size_t>(b.side()), 0.0);
+    if (call.bias) read_row(row_of(*call.bias, 0, 0), b.side(), bias.data());
+
+    std::mutex mutex;
+    double amax = 0.0;
+    const std::int64_t across = (b.side() + kSide - 1) / kSide;
+    const std::int64_t down = (a.side() + kSide - 1) / kSide;
+    parallel_for(across * down, [&](std::int64_t task) {
+        const std::int64_t row = task / across * kSide;
+        const std::int64_t column = task % across * kSide;
+        const std::int64_t rows = std::min(kSide, a.side() - row);
+        const std::int64_t columns = std::min(kSide, b.side() - column);
+        std::vector<double> sums = sums_of(a, b, row, rows, column, columns);
+        double largest = 0.0;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            double* const values = sums.data() + i * kSide;
+            for (std::int64_t j = 0; j < columns; ++j) {
+                values[j] = values[j] * scale + bias[static_cast<std::size_t>(column + j)];
+                largest = larger(largest, std::abs(values[j]));
+                if (call.multiplier) values[j] *= multiplier;
+            }
+            const auto& strides = call.out.strides;
+            write_row(row_of(call.out, (row + i) * strides[0] + column * strides[1], 1), columns,
+                      values);
+        }
+        const std::lock_guard lock(mutex);
+        amax = larger(amax, largest);
+    });
+    if (call.amax) {
+        store_bits(static_cast<std::byte*>(call.amax->data), static_cast<float>(amax));
+    }
+}
+
+}  // namespace jitney::reference

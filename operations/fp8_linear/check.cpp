@@ -1,0 +1,286 @@
+#include "operations/fp8_linear/check.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "kernel_sources/fp8/state.h"
+#include "operations/call_memory.hpp"
+#include "operations/check.hpp"
+#include "operations/check_enum.hpp"
+#include "operations/own_workspace.hpp"
+#include "operations/refuse.hpp"
+
+namespace jitney::checks {
+namespace {
+
+constexpr int kMaxHistory = 4096;
+// With these the code of the largest value is still a number, the least: 448 / 2^18 is above half
+// of E4M3's, 2^-9, and 57344 / 2^32 above half of E5M2's, 2^-16. A margin more, and all codes are
+// 0.
+constexpr int kE4m3MaxMargin = 18;
+constexpr int kE5m2MaxMargin = 32;
+constexpr std::int64_t kAlignment = 16;
+
+constexpr const char* kInput = "[..., in_features]";
+constexpr const char* kOutput = "[..., out_features]";
+constexpr const char* kWeight = "[out_features, in_features]";
+constexpr const char* kBias = "[out_features]";
+constexpr const char* kState = "[3, fp8_state_columns(recipe)]";
+constexpr const char* kScales = "[2]";
+
+// Checks what every matrix has to be, and gives it as one.
+Tensor matrix(const Named& first, const Named& named, Data data) {
+    check_same_device(first, named);
+    const Tensor result = as_matrix(named);
+    if (std::max(result.shape[0], result.shape[1]) > kMostOfFp8Gemm) {
+        refuse("{} has the shape {}, which is {} rows of {}, and there may be {} of both: split it",
+               named.name, shape_text(named.tensor), result.shape[0], result.shape[1],
+               kMostOfFp8Gemm);
+    }
+    if (data == Data::present) check_pointer(named);
+    return result;
+}
+
+Tensor written_matrix(const Named& first, const Named& named, Data data) {
+    const Tensor result = matrix(first, named, data);
+    check_no_overlap({named.name, result, named.dims});
+    return result;
+}
+
+// The shape of `like`, but for the last size.
+void check_rows(const Named& named, const Named& like, std::int64_t last) {
+    Tensor wanted = like.tensor;
+    wanted.shape[static_cast<std::size_t>(wanted.ndim - 1)] = last;
+    if (named.tensor.ndim == wanted.ndim && named.tensor.shape == wanted.shape) return;
+    refuse("{} has the shape {}; it must be {}, which is {}", named.name, shape_text(named.tensor),
+           shape_text(wanted), named.dims);
+}
+
+void check_codes_format(const Named& named, DType format) {
+    if (named.tensor.dtype == format) return;
+    refuse("{} has the dtype {}; the recipe's formats make it {}", named.name,
+           name_of(named.tensor.dtype), name_of(format));
+}
+
+void check_scales(const Named& first, const Tensor& scales, Data data) {
+    const Named named{"saved.scales", scales, kScales};
+    check_dtype(named, DType::fp32);
+    check_same_device(first, named);
+    check_sizes(named, 1);
+    check_shape(named, {2});
+    check_strides(named);
+    if (data == Data::present) check_pointer(named);
+}
+
+void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& recipe, Data data) {
+    const Named named{"state", state, kState};
+    check_state(state, data);
+    check_same_device(first, named);
+    check_shape(named, {3, fp8_state_columns(recipe)});
+}
+
+// Multipliers are never 0 once a state was reset; one of 0 would make all codes and results 0. On a
+// GPU the host does not see it.
+void check_reset(const Tensor& state, const Fp8Recipe& recipe, std::initializer_list<int> rows) {
+    if (state.device.type != DeviceType::cpu) return;
+    if (recipe.scaling != Fp8Scaling::delayed) return;
+    for (const int row : rows) {
+        const std::int64_t at = row * state.strides[0] + kFp8StateMultiplier;
+        if (static_cast<const float*>(state.data)[at] != 0.0f) continue;
+        refuse("state[{}][{}], a multiplier, is 0: call fp8_state_reset before the first step", row,
+               int{kFp8StateMultiplier});
+    }
+}
+
+void check_memory(const Fp8LinearArgs& args) {
+    CallMemory memory;
+    memory.reads("x", args.x);
+    memory.reads("weight", args.weight);
+    if (args.bias) memory.reads("bias", *args.bias);
+    memory.writes("y", args.y);
+    memory.writes("state", args.state);
+    if (args.saved) {
+        memory.writes("saved.x_codes", args.saved->x_codes);
+        memory.writes("saved.weight_codes", args.saved->weight_codes);
+        memory.writes("saved.scales", args.saved->scales);
+    }
+    memory.writes(args.workspace);
+    memory.check();
+}
+
+void check_memory(const Fp8LinearBackwardArgs& args) {
+    CallMemory memory;
+    memory.reads("grad_y", args.grad_y);
+    memory.reads("saved.x_codes", args.saved.x_codes);
+    memory.reads("saved.weight_codes", args.saved.weight_codes);
+    memory.reads("saved.scales", args.saved.scales);
+    if (args.grad_x) memory.writes("grad_x", *args.grad_x);
+    if (args.grad_weight) memory.writes("grad_weight", *args.grad_weight);
+    if (args.grad_bias) memory.writes("grad_bias", *args.grad_bias);
+    memory.writes("state", args.state);
+    memory.writes(args.workspace);
+    memory.check();
+}
+
+// Codes that the call keeps for itself, their rows at multiples of 16 bytes.
+Tensor own_codes(std::int64_t rows, std::int64_t cols, DType format, const Device& device) {
+    const std::int64_t stride = (cols + kAlignment - 1) / kAlignment * kAlignment;
+    return Tensor::strided(nullptr, format, {rows, cols}, {stride, 1}, device);
+}
+
+}  // namespace
+
+DType forward_format(const Fp8Recipe& recipe) noexcept {
+    return recipe.formats == Fp8Formats::e5m2 ? DType::fp8_e5m2 : DType::fp8_e4m3;
+}
+
+DType backward_format(const Fp8Recipe& recipe) noexcept {
+    return recipe.formats == Fp8Formats::e4m3 ? DType::fp8_e4m3 : DType::fp8_e5m2;
+}
+
+void check(const Fp8Recipe& recipe) {
+    check_enum<Fp8Formats>(
+        "recipe.formats", recipe.formats,
+        {{Fp8Formats::e4m3, "e4m3"}, {Fp8Formats::e5m2, "e5m2"}, {Fp8Formats::hybrid, "hybrid"}});
+    check_enum<Fp8Scaling>("recipe.scaling", recipe.scaling,
+                           {{Fp8Scaling::delayed, "delayed"}, {Fp8Scaling::dynamic, "dynamic"}});
+    check_enum<Fp8Amax>("recipe.amax", recipe.amax,
+                        {{Fp8Amax::window, "window"}, {Fp8Amax::latest, "latest"}});
+    if (recipe.scaling == Fp8Scaling::dynamic) return;
+    if (recipe.history < 1 || recipe.history > kMaxHistory) {
+        refuse("recipe.history is {}; it must be from 1 to {}", recipe.history, kMaxHistory);
+    }
+    const int most = recipe.formats == Fp8Formats::e5m2 ? kE5m2MaxMargin : kE4m3MaxMargin;
+    if (recipe.margin < 0 || recipe.margin > most) {
+        refuse(
+            "recipe.margin is {}; with these formats it must be from 0 to {}: each halves the "
+            "multiplier, and with more the codes of all values would be 0",
+            recipe.margin, most);
+    }
+}
+
+void check_state(const Tensor& state, Data data) {
+    const Named named{"state", state, kState};
+    check_dtype(named, DType::fp32);
+    check_sizes(named, 2);
+    if (state.shape[0] != 3 || state.shape[1] < kFp8StateHistory) {
+        refuse("state has the shape [{}, {}]; it must be {}", state.shape[0], state.shape[1],
+               kState);
+    }
+    check_strides(named);
+    if (state.strides[0] != state.shape[1]) {
+        refuse("the rows of state are {} elements apart; they must be {}, without a gap",
+               state.strides[0], state.shape[1]);
+    }
+    if (data == Data::present) check_pointer(named);
+}
+
+Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
+    check(args.recipe);
+    const Named x{"x", args.x, kInput};
+    check_floating(x);
+    Fp8LinearCall call;
+    call.x = matrix(x, x, data);
+    const std::int64_t in_features = call.x.shape[1];
+
+    const Named weight{"weight", args.weight, kWeight};
+    check_floating(weight);
+    check_sizes(weight, 2);
+    call.weight = matrix(x, weight, data);
+    const std::int64_t out_features = call.weight.shape[0];
+    check_shape(weight, {out_features, in_features});
+
+    const Named y{"y", args.y, kOutput};
+    check_floating(y);
+    call.y = written_matrix(x, y, data);
+    check_rows(y, x, out_features);
+    if (args.bias) {
+        const Named bias{"bias", *args.bias, kBias};
+        check_bias_dtype(bias);
+        check_same_device(x, bias);
+        check_sizes(bias, 1);
+        check_shape(bias, {out_features});
+        check_strides(bias);
+        if (data == Data::present) check_pointer(bias);
+    }
+    check_state_of(x, args.state, args.recipe, data);
+
+    const DType format = forward_format(args.recipe);
+    if (args.saved) {
+        const Named x_codes{"saved.x_codes", args.saved->x_codes, kInput};
+        const Named weight_codes{"saved.weight_codes", args.saved->weight_codes, kWeight};
+        check_codes_format(x_codes, format);
+        check_codes_format(weight_codes, format);
+        call.x_codes = written_matrix(x, x_codes, data);
+        check_rows(x_codes, x, in_features);
+        call.weight_codes = written_matrix(x, weight_codes, data);
+        check_shape(weight_codes, {out_features, in_features});
+        check_scales(x, args.saved->scales, data);
+    } else {
+        call.x_codes = own_codes(call.x.shape[0], in_features, format, args.x.device);
+        call.weight_codes = own_codes(out_features, in_features, format, args.x.device);
+    }
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+        check_reset(args.state, args.recipe, {0, 1});
+    }
+    return call;
+}
+
+Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
+    check(args.recipe);
+    if (!args.grad_x && !args.grad_weight && !args.grad_bias) {
+        refuse("neither grad_x nor grad_weight nor grad_bias was given: give what is wanted");
+    }
+    const Named grad_y{"grad_y", args.grad_y, kOutput};
+    check_floating(grad_y);
+    Fp8LinearBackwardCall call;
+    call.grad_y = matrix(grad_y, grad_y, data);
+    const std::int64_t out_features = call.grad_y.shape[1];
+
+    const DType format = forward_format(args.recipe);
+    const Named x_codes{"saved.x_codes", args.saved.x_codes, kInput};
+    const Named weight_codes{"saved.weight_codes", args.saved.weight_codes, kWeight};
+    check_codes_format(x_codes, format);
+    check_codes_format(weight_codes, format);
+    call.x_codes = matrix(grad_y, x_codes, data);
+    const std::int64_t in_features = call.x_codes.shape[1];
+    check_rows(x_codes, grad_y, in_features);
+    check_sizes(weight_codes, 2);
+    call.weight_codes = matrix(grad_y, weight_codes, data);
+    check_shape(weight_codes, {out_features, in_features});
+    check_scales(grad_y, args.saved.scales, data);
+
+    const auto gradient = [&](const Named& named) {
+        check_floating(named);
+        return written_matrix(grad_y, named, data);
+    };
+    if (args.grad_x) {
+        const Named grad_x{"grad_x", *args.grad_x, kInput};
+        call.grad_x = gradient(grad_x);
+        check_rows(grad_x, grad_y, in_features);
+    }
+    if (args.grad_weight) {
+        const Named grad_weight{"grad_weight", *args.grad_weight, kWeight};
+        call.grad_weight = gradient(grad_weight);
+        check_shape(grad_weight, {out_features, in_features});
+    }
+    if (args.grad_bias) {
+        const Named grad_bias{"grad_bias", *args.grad_bias, kBias};
+        static_cast<void>(gradient(grad_bias));
+        check_sizes(grad_bias, 1);
+        check_shape(grad_bias, {out_features});
+    }
+    check_state_of(grad_y, args.state, args.recipe, data);
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+        check_reset(args.state, args.recipe, {2});
+    }
+    call.grad_codes = own_codes(call.grad_y.shape[0], out_features, backward_format(args.recipe),
+                                args.grad_y.device);
+    return call;
+}
+
+}  // namespace jitney::checks

@@ -1,0 +1,124 @@
+#include <cstdint>
+
+#include "kernel_sources/common/constants.h"
+#include "operations/call_memory.hpp"
+#include "operations/check.hpp"
+#include "operations/own_workspace.hpp"
+#include "operations/refuse.hpp"
+
+namespace jitney::checks {
+namespace {
+
+constexpr const char* kDims = "[..., cols]";
+constexpr const char* kTransposedDims = "[cols, rows]";
+constexpr const char* kNumber = "[1]";
+
+// Codes, as a matrix.
+Tensor check_codes(const Named& x, const Named& codes, Data data) {
+    check_fp8(codes);
+    check_same_device(x, codes);
+    const Tensor matrix = as_matrix(codes);
+    check_no_overlap({codes.name, matrix, codes.dims});
+    if (data == Data::present) check_pointer(codes);
+    return matrix;
+}
+
+void check_one(const Named& x, const Named& number, Data data) {
+    check_number(number);
+    check_same_device(x, number);
+    if (data == Data::present) check_pointer(number);
+}
+
+void check_memory(const Fp8QuantizeArgs& args) {
+    CallMemory memory;
+    memory.reads("x", args.x);
+    if (args.out) memory.writes("out", *args.out);
+    if (args.out_transposed) {
+        memory.writes("out_transposed", *args.out_transposed);
+    }
+    if (args.multiplier) {
+        args.dynamic ? memory.writes("multiplier", *args.multiplier)
+                     : memory.reads("multiplier", *args.multiplier);
+    }
+    if (args.scale) memory.writes("scale", *args.scale);
+    if (args.amax) memory.writes("amax", *args.amax);
+    memory.writes(args.workspace);
+    memory.check();
+}
+
+void check_wanted(const Fp8QuantizeArgs& args) {
+    const bool codes = args.out || args.out_transposed;
+    if (!codes && args.dynamic) {
+        refuse("dynamic scaling needs out or out_transposed, to whose format it scales: give one");
+    }
+    if (!codes && !args.amax) {
+        refuse("neither out nor out_transposed nor amax was given: give what shall be computed");
+    }
+    if (!codes && (args.multiplier || args.scale)) {
+        refuse(
+            "{} was given without out and out_transposed: leave it out where amax alone is "
+            "wanted",
+            args.multiplier ? "multiplier" : "scale");
+    }
+}
+
+bool is_dense(const Tensor& matrix) noexcept {
+    return matrix.shape[0] <= 1 || matrix.strides[0] == matrix.shape[1];
+}
+
+bool begins_at(const Tensor& matrix, std::uint64_t bytes) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(matrix.data) & (bytes - 1)) == 0;
+}
+
+bool rows_begin_at(const Tensor& matrix, std::uint64_t bytes) noexcept {
+    const auto step = static_cast<std::uint64_t>(matrix.strides[0]) *
+                      static_cast<std::uint64_t>(size_of(matrix.dtype));
+    return begins_at(matrix, bytes) && (matrix.shape[0] <= 1 || (step & (bytes - 1)) == 0);
+}
+
+}  // namespace
+
+Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
+    const Named x{"x", args.x, kDims};
+    check_floating(x);
+    Fp8QuantizeCall call;
+    call.x = as_matrix(x);
+    if (data == Data::present) check_pointer(x);
+    if (args.out) {
+        const Named out{"out", *args.out, kDims};
+        call.out = check_codes(x, out, data);
+        check_same_shape(x, out);
+    }
+    if (args.out_transposed) {
+        const Named transposed{"out_transposed", *args.out_transposed, kTransposedDims};
+        call.out_transposed = check_codes(x, transposed, data);
+        check_shape(transposed, {call.x.shape[1], call.x.shape[0]});
+        if (args.out) check_same_dtype({"out", *args.out, kDims}, transposed);
+    }
+    check_wanted(args);
+    if (args.multiplier) check_one(x, {"multiplier", *args.multiplier, kNumber}, data);
+    if (args.scale) check_one(x, {"scale", *args.scale, kNumber}, data);
+    if (args.amax) check_one(x, {"amax", *args.amax, kNumber}, data);
+    if (data == Data::present) {
+        check_given(args.workspace);
+        check_memory(args);
+    }
+
+    policy::Fp8QuantizeProblem& problem = call.problem;
+    problem.format = static_cast<int>(args.x.dtype);
+    problem.codes = (args.out ? kRowCodes : 0) | (args.out_transposed ? kTransposedCodes : 0);
+    if (problem.codes != kNoCodes) {
+        problem.out = static_cast<int>(args.out ? args.out->dtype : args.out_transposed->dtype);
+    }
+    problem.amax = args.amax.has_value() || args.dynamic;
+    problem.dynamic = args.dynamic;
+    problem.rows = call.x.shape[0];
+    problem.cols = call.x.shape[1];
+    problem.dense = is_dense(call.x) && (!call.out || is_dense(*call.out));
+    problem.first_row = {begins_at(call.x, 16), !call.out || begins_at(*call.out, 8)};
+    problem.every_row = {rows_begin_at(call.x, 16), !call.out || rows_begin_at(*call.out, 8)};
+    problem.transposed_rows = !call.out_transposed || rows_begin_at(*call.out_transposed, 16);
+    return call;
+}
+
+}  // namespace jitney::checks

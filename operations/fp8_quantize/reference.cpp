@@ -1,0 +1,125 @@
+#include "operations/fp8_quantize/reference.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "kernel_sources/fp8/scale.h"
+#include "operations/reference/check.hpp"
+#include "operations/reference/numeric.hpp"
+#include "operations/reference/parallel.hpp"
+#include "operations/reference/rows.hpp"
+
+namespace jitney::reference {
+
+namespace {
+
+constexpr std::int64_t kRowsATask = 16;
+
+bool is_fp8(DType dtype) {
+    return dtype == DType::fp8_e4m3 || dtype == DType::fp8_e5m2;
+}
+
+void check(const Fp8Quantize& call) {
+    require_host(call.x, "x");
+    require(call.x.ndim == 2,
+            "x has the shape " + text_of_shape(call.x) + "; it must be [rows, cols]");
+    require(
+        call.x.dtype == DType::fp32 || call.x.dtype == DType::fp16 || call.x.dtype == DType::bf16,
+        "x must be fp32, fp16 or bf16");
+    if (call.out) {
+        require_host(*call.out, "out");
+        require_shape(*call.out, "out", {call.x.shape[0], call.x.shape[1]});
+        require(is_fp8(call.out->dtype), "out must be e4m3 or e5m2");
+    }
+    if (call.out_transposed) {
+        require_host(*call.out_transposed, "out_transposed");
+        require_shape(*call.out_transposed, "out_transposed", {call.x.shape[1], call.x.shape[0]});
+        require(is_fp8(call.out_transposed->dtype), "out_transposed must be e4m3 or e5m2");
+    }
+    require(!call.dynamic || call.out || call.out_transposed,
+            "dynamic scaling needs out or out_transposed, whose format it scales to");
+}
+
+float* number(const Tensor& tensor) {
+    return static_cast<float*>(tensor.data);
+}
+
+std::byte* address_of(const Tensor& matrix, std::int64_t row, std::int64_t col) {
+    return static_cast<std::byte*>(matrix.data) +
+           (row * matrix.strides[0] + col * matrix.strides[1]) * size_of(matrix.dtype);
+}
+
+float value_at(const Tensor& x, std::int64_t row, std::int64_t col) {
+    const std::byte* address = address_of(x, row, col);
+    switch (x.dtype) {
+        case DType::fp16:
+            return from_fp16(load_bits<std::uint16_t>(address));
+        case DType::bf16:
+            return from_bf16(load_bits<std::uint16_t>(address));
+        default:
+            return load_bits<float>(address);
+    }
+}
+
+// Calls body(row) for every row of x, tasks of some rows at a time.
+template <class Body>
+void for_rows(const Tensor& x, Body body) {
+    const std::int64_t rows = x.shape[0];
+    parallel_for((rows + kRowsATask - 1) / kRowsATask, [&](std::int64_t task) {
+        const std::int64_t end = std::min(rows, (task + 1) * kRowsATask);
+        for (std::int64_t row = task * kRowsATask; row < end; ++row)
+            body(row);
+    });
+}
+
+// As the bits of floats that are not negative: NaN lies above infinity.
+float amax_of(const Tensor& x) {
+    std::atomic<std::uint32_t> largest{0};
+    for_rows(x, [&](std::int64_t row) {
+        std::uint32_t of_row = 0;
+        for (std::int64_t col = 0; col < x.shape[1]; ++col) {
+            of_row =
+                std::max(of_row, std::bit_cast<std::uint32_t>(value_at(x, row, col)) & 0x7FFFFFFFU);
+        }
+        std::uint32_t seen = largest.load();
+        while (seen < of_row && !largest.compare_exchange_weak(seen, of_row)) {
+        }
+    });
+    return std::bit_cast<float>(largest.load());
+}
+
+void write_codes(const Tensor& x, const Tensor& out, bool transposed, float multiplier) {
+    for_rows(x, [&](std::int64_t row) {
+        for (std::int64_t col = 0; col < x.shape[1]; ++col) {
+            const float scaled = value_at(x, row, col) * multiplier;
+            const std::uint8_t code =
+                out.dtype == DType::fp8_e4m3 ? to_e4m3(scaled) : to_e5m2(scaled);
+            store_bits(transposed ? address_of(out, col, row) : address_of(out, row, col), code);
+        }
+    });
+}
+
+}  // namespace
+
+void fp8_quantize(const Fp8Quantize& call) {
+    check(call);
+    float multiplier = call.multiplier && !call.dynamic ? *number(*call.multiplier) : 1.0F;
+    if (call.amax || call.dynamic) {
+        const float amax = amax_of(call.x);
+        if (call.amax) *number(*call.amax) = amax;
+        if (call.dynamic) {
+            const DType out = call.out ? call.out->dtype : call.out_transposed->dtype;
+            multiplier =
+                dynamic_fp8_multiplier(amax, out == DType::fp8_e4m3 ? kE4m3Largest : kE5m2Largest);
+            if (call.multiplier) *number(*call.multiplier) = multiplier;
+        }
+    }
+    if (call.scale) *number(*call.scale) = fp8_scale(multiplier);
+    if (call.out) write_codes(call.x, *call.out, false, multiplier);
+    if (call.out_transposed) write_codes(call.x, *call.out_transposed, true, multiplier);
+}
+
+}  // namespace jitney::reference

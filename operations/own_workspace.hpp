@@ -1,0 +1,46 @@
+// The memory that launches need beside their tensors: the caller's workspace, or the library's.
+#pragma once
+
+#include <cstddef>
+
+#include "jitney/workspace.hpp"
+#include "operations/attention/choose.hpp"
+#include "runtime/workspace.hpp"
+
+namespace jitney {
+
+struct ScratchBytes {
+    std::size_t counters = 0;  // zero before the first launch, kept zero by it
+    std::size_t data = 0;
+};
+
+inline ScratchBytes bytes_of(const policy::AttentionWorkspace& needed) noexcept {
+    return {needed.arrived_bytes, needed.scratch_bytes()};
+}
+
+// What the caller has to give for such a launch; 0 where it needs nothing.
+std::size_t own_workspace_bytes(const ScratchBytes& needed) noexcept;
+
+// That there is memory where bytes are, and that it is aligned: for calls that need none as well,
+// those on the host among them.
+void check_given(const Workspace& workspace);
+
+struct Scratch {
+    void* data = nullptr;
+    void* counters = nullptr;
+};
+
+// Held until the launches are in the stream. Throws Error where the caller's workspace is too small
+// or not aligned, or where there is no memory. May put a clearing of counters into the stream.
+class HeldScratch {
+  public:
+    HeldScratch(const Workspace& given, const ScratchBytes& needed, Stream stream);
+
+    const Scratch& place() const noexcept { return place_; }
+
+  private:
+    runtime::Workspace taken_;
+    Scratch place_;
+};
+
+}  // namespace jitney
