@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 # Room -> the rooms whose headers it may include; "public" is api/include.
 ARROWS = {
+    "core": {"core"},
     "public": {"public"},
     "device": {"device"},
     "kernel_sources": {"kernel_sources", "device"},
