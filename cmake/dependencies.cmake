@@ -1,5 +1,6 @@
-# What the project is built from. Header-only forms are used so that libjitney.so and the command
-# depend on nothing but the C++ runtime: libcuda and libnvrtc are opened at run time.
+# What the project is built from. libjitney.so and the command depend on nothing but the C++ runtime
+# (libcuda and libnvrtc are opened at run time): hence header-only forms, and fmt's own bodies in a
+# static library.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -19,8 +20,9 @@ find_path(
 add_library(jitney_cuda_headers INTERFACE)
 target_include_directories(jitney_cuda_headers SYSTEM INTERFACE ${CUDA_INCLUDE_DIR})
 
-add_library(jitney_fmt INTERFACE)
-target_link_libraries(jitney_fmt INTERFACE fmt::fmt-header-only)
+add_library(jitney_fmt STATIC ${PROJECT_SOURCE_DIR}/core/fmt.cpp)
+target_include_directories(jitney_fmt SYSTEM
+                           PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
 
 add_library(jitney_spdlog INTERFACE)
 target_include_directories(jitney_spdlog SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
