@@ -2,11 +2,17 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/file.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 
 namespace jitney::cache {
@@ -43,6 +49,22 @@ int FileSystem::unlink(int directory, const char* name) {
 
 int FileSystem::mkdir(int directory, const char* name, mode_t mode) {
     return ::mkdirat(directory, name, mode);
+}
+
+int FileSystem::rmdir(int directory, const char* name) {
+    return ::unlinkat(directory, name, AT_REMOVEDIR);
+}
+
+int FileSystem::read_link(int link, std::string* target) {
+    std::array<char, PATH_MAX> text{};
+    const ssize_t bytes = ::readlinkat(link, "", text.data(), text.size());
+    if (bytes < 0) return -1;
+    if (static_cast<std::size_t>(bytes) == text.size()) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    target->assign(text.data(), static_cast<std::size_t>(bytes));
+    return 0;
 }
 
 int FileSystem::stat(int file, struct stat* result) {
@@ -87,6 +109,34 @@ int FileSystem::flock(int file, int operation) {
 
 uid_t FileSystem::user() {
     return ::geteuid();
+}
+
+bool FileSystem::is_alone_in_group(gid_t group) {
+    const uid_t own = user();
+    if (own == 0) return false;
+    std::array<char, 16384> passwd_text{};
+    std::array<char, 16384> group_text{};
+    passwd person{};
+    ::group members{};
+    passwd* found_person = nullptr;
+    ::group* found_group = nullptr;
+    if (::getpwuid_r(own, &person, passwd_text.data(), passwd_text.size(), &found_person) != 0 ||
+        found_person == nullptr || person.pw_gid != group ||
+        ::getgrgid_r(group, &members, group_text.data(), group_text.size(), &found_group) != 0 ||
+        found_group == nullptr || std::strcmp(members.gr_name, person.pw_name) != 0) {
+        return false;
+    }
+    for (char** member = members.gr_mem; *member != nullptr; ++member) {
+        if (std::strcmp(*member, person.pw_name) != 0) return false;
+    }
+    return true;
+}
+
+bool FileSystem::has_access_list(int file) {
+    // By its name in /proc: a descriptor of O_PATH has no attributes of its own.
+    const std::string name = "/proc/self/fd/" + std::to_string(file);
+    if (::getxattr(name.c_str(), "system.posix_acl_access", nullptr, 0) >= 0) return true;
+    return errno != ENODATA && errno != EOPNOTSUPP;
 }
 
 std::int64_t FileSystem::now() {

@@ -28,6 +28,9 @@ class FileSystem {
     virtual int rename(int directory, const char* from, const char* to);
     virtual int unlink(int directory, const char* name);
     virtual int mkdir(int directory, const char* name, mode_t mode);
+    virtual int rmdir(int directory, const char* name);
+    // Of the symbolic link that `link` was opened as (O_PATH | O_NOFOLLOW).
+    virtual int read_link(int link, std::string* target);
     virtual int stat(int file, struct stat* result);
     // Of the name itself: a symbolic link is not followed.
     virtual int stat_at(int directory, const char* name, struct stat* result);
@@ -37,6 +40,11 @@ class FileSystem {
     virtual int touch(int file);
     virtual int flock(int file, int operation);
     virtual uid_t user();
+    // Whether the group is the user's private one: that of the user's name, with nobody else in it.
+    // Never of the superuser, who shares groups.
+    virtual bool is_alone_in_group(gid_t group);
+    // Whether users or groups are named beside owner, group and others; true where that isn't told.
+    virtual bool has_access_list(int file);
     virtual std::int64_t now();  // seconds since 1970
 
     static FileSystem& posix();

@@ -20,15 +20,6 @@ std::string without_trailing_slashes(std::string path) {
     return path;
 }
 
-// Creates the directory and its missing parents, as private as the directory itself.
-bool make_directories(FileSystem& files, const std::string& path) {
-    if (files.mkdir(AT_FDCWD, path.c_str(), kPrivateMode) == 0 || errno == EEXIST) return true;
-    const std::size_t slash = path.rfind('/');
-    if (errno != ENOENT || slash == std::string::npos || slash == 0) return false;
-    if (!make_directories(files, without_trailing_slashes(path.substr(0, slash)))) return false;
-    return files.mkdir(AT_FDCWD, path.c_str(), kPrivateMode) == 0 || errno == EEXIST;
-}
-
 // Of the process or the machine, and of no directory in particular.
 bool is_passing(int error) {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
@@ -47,22 +38,17 @@ FileIdentity::FileIdentity(const struct stat& status)
       modified(status.st_mtim.tv_sec),
       modified_detail(status.st_mtim.tv_nsec) {}
 
-Layer::Layer(FileSystem& files, std::string root, Role role, Warnings& warnings)
+Layer::Layer(FileSystem& files, std::string root, Role role, Warnings& warnings, bool vouched)
     : files_(files),
       root_(without_trailing_slashes(std::move(root))),
       role_(role),
-      warnings_(warnings) {}
+      warnings_(warnings),
+      vouched_(vouched) {}
 
-std::string Layer::distrust(const struct stat& status) const {
-    const uid_t user = files_.user();
-    const bool superuser = role_ == Role::readonly && status.st_uid == 0;
-    if (status.st_uid != user && !superuser) {
-        return fmt::format("belongs to user {}, not to user {}", status.st_uid, user);
-    }
-    if ((status.st_mode & 022U) != 0) {
-        return fmt::format("can be written by others (mode {:04o})", status.st_mode & 07777U);
-    }
-    return {};
+std::string Layer::distrust(const struct stat& status, int file) const {
+    if (vouched_) return {};
+    return cache::distrust(files_, status,
+                           role_ == Role::writable ? Owner::user : Owner::user_or_superuser, file);
 }
 
 std::string Layer::refusal() const {
@@ -70,13 +56,27 @@ std::string Layer::refusal() const {
     return refusal_;
 }
 
+std::string Layer::mend() const {
+    const std::lock_guard guard(mutex_);
+    return mend_;
+}
+
 std::shared_ptr<const Handle> Layer::refuse(const std::string& why) {
     refusal_ = why;
     const char* const consequence =
         role_ == Role::writable ? "compiled kernels are not kept" : "it is left out";
-    warnings_.once(
-        fmt::format("cache directory {} is not used: it {}; {}", root_, why, consequence));
+    warnings_.once(fmt::format("cache directory {} is not used: it {}; {}{}{}", root_, why,
+                               consequence, mend_.empty() ? "" : ". To mend that, ", mend_));
     return nullptr;
+}
+
+std::shared_ptr<const Handle> Layer::distrusted(const std::string& why) {
+    mend_ = fmt::format(
+        "chmod go-w what is yours, or let JITNEY_CACHE_DIR name a directory of your own; only "
+        "where neither can be, and all who can write there may run code as you, let "
+        "JITNEY_CACHE_TRUST name {}",
+        root_);
+    return refuse(why);
 }
 
 void Layer::warn_passing(int error) {
@@ -93,38 +93,39 @@ std::shared_ptr<const Handle> Layer::open(bool create) {
         if (files_.stat(directory_->get(), &status) == 0 && status.st_nlink > 0) return directory_;
         directory_ = nullptr;
     }
-    directory_ = open_checked();
-    if (!directory_ && refusal_.empty() && create && role_ == Role::writable) {
-        if (!make_directories(files_, root_)) {
-            return refuse("can't be created: " + error_text(errno));
-        }
-        directory_ = open_checked();
-    }
+    directory_ = open_checked(create && role_ == Role::writable);
     return directory_;
 }
 
-std::shared_ptr<const Handle> Layer::open_checked() {
-    Handle opened = open_file(files_, AT_FDCWD, root_, kDirectory);
-    if (!opened) {
-        if (errno == ENOENT || errno == ESTALE) return nullptr;
-        if (is_passing(errno)) {
-            warn_passing(errno);
-            return nullptr;
-        }
-        return refuse("can't be opened: " + error_text(errno));
+std::shared_ptr<const Handle> Layer::open_checked(bool create) {
+    const Reached reached = walk_to(files_, root_, {create, vouched_});
+    if (!reached.refusal.empty()) return distrusted(reached.refusal);
+    if (!reached.handle) return refuse_unreached(reached, create);
+    if (const std::string why = distrust(reached.status, reached.handle.get()); !why.empty()) {
+        return distrusted(why);
     }
-    struct stat status {};
-    if (files_.stat_at(AT_FDCWD, root_.c_str(), &status) == 0 && S_ISLNK(status.st_mode) &&
-        status.st_uid != files_.user() && status.st_uid != 0) {
-        return refuse(fmt::format("is a symbolic link of user {}", status.st_uid));
+    Handle opened = open_file(files_, reached.handle.get(), ".", kDirectory);
+    if (opened) return std::make_shared<const Handle>(std::move(opened));
+    return refuse_error("can't be opened: ", errno);
+}
+
+std::shared_ptr<const Handle> Layer::refuse_unreached(const Reached& reached, bool create) {
+    if (reached.creating) {
+        return refuse_error(fmt::format("can't be created in {}: ", reached.directory_path),
+                            reached.error);
     }
-    if (files_.stat(opened.get(), &status) != 0) {
-        warnings_.once(fmt::format("cache directory {} can't be examined for now: {}", root_,
-                                   error_text(errno)));
-        return nullptr;
+    if (reached.at_link && create) {
+        return refuse("can't be created: it leads through a symbolic link to what does not exist");
     }
-    if (const std::string why = distrust(status); !why.empty()) return refuse(why);
-    return std::make_shared<const Handle>(std::move(opened));
+    if (reached.error == ENOENT || reached.error == ESTALE) return nullptr;
+    return refuse_error("can't be opened: ", reached.error);
+}
+
+std::shared_ptr<const Handle> Layer::refuse_error(const std::string& what, int error) {
+    if (!is_passing(error)) return refuse(what + error_text(error));
+    warn_passing(error);
+    errno = error;
+    return nullptr;
 }
 
 Handle Layer::open_shard(const std::string& shard, bool create, std::string* why) {
@@ -156,7 +157,7 @@ Handle Layer::open_shard(const std::string& shard, bool create, std::string* why
     }
     struct stat status {};
     if (files_.stat(opened.get(), &status) != 0) return {};
-    if (const std::string reason = distrust(status); !reason.empty()) {
+    if (const std::string reason = distrust(status, opened.get()); !reason.empty()) {
         warnings_.once(
             fmt::format("cache directory {}/{} is not used: it {}", root_, shard, reason));
         if (why != nullptr) *why = reason;
@@ -188,7 +189,7 @@ ReadFile Layer::read(const std::string& shard, const std::string& name, std::uin
     } else if (FileIdentity(status).bytes > kMaxEntryBytes) {
         result.refusal = fmt::format("has {} bytes, more than any entry", status.st_size);
     } else {
-        result.refusal = distrust(status);
+        result.refusal = distrust(status, result.file.get());
     }
     if (!result.refusal.empty()) return result;
     result.identity = FileIdentity(status);

@@ -9,6 +9,7 @@
 
 #include "cache/file_io.hpp"
 #include "cache/name.hpp"
+#include "cache/trust.hpp"
 #include "cache/warnings.hpp"
 
 namespace jitney::cache {
@@ -53,16 +54,21 @@ struct RefusedShard {
 
 class Layer {
   public:
-    Layer(FileSystem& files, std::string root, Role role, Warnings& warnings);
+    // `vouched`: the user answers for the directory by its name (JITNEY_CACHE_TRUST), so that
+    // owners and modes of the directory, of what is above it and in it are not looked at.
+    Layer(FileSystem& files, std::string root, Role role, Warnings& warnings, bool vouched = false);
 
     const std::string& root() const { return root_; }
     Role role() const { return role_; }
+    bool vouched() const { return vouched_; }
     FileSystem& files() const { return files_; }
     Warnings& warnings() const { return warnings_; }
 
     // The root, opened and checked; null when it is absent or refused (refusal() then says why).
     std::shared_ptr<const Handle> open(bool create = false);
     std::string refusal() const;
+    // What mends a refusal for want of trust; empty where it has another reason, or there is none.
+    std::string mend() const;
 
     // A shard of the root; an empty handle when it is absent or refused, and then `why` says so.
     Handle open_shard(const std::string& shard, bool create = false, std::string* why = nullptr);
@@ -78,20 +84,25 @@ class Layer {
     std::vector<ScannedFile> scan(std::vector<RefusedShard>* refused = nullptr);
 
     // Why a file or directory with this status may not be trusted; empty if it may.
-    std::string distrust(const struct stat& status) const;
+    std::string distrust(const struct stat& status, int file = -1) const;
 
   private:
     std::shared_ptr<const Handle> refuse(const std::string& why);
-    std::shared_ptr<const Handle> open_checked();
+    std::shared_ptr<const Handle> distrusted(const std::string& why);
+    std::shared_ptr<const Handle> refuse_error(const std::string& what, int error);
+    std::shared_ptr<const Handle> refuse_unreached(const Reached& reached, bool create);
+    std::shared_ptr<const Handle> open_checked(bool create);
     void warn_passing(int error);
 
     FileSystem& files_;
     const std::string root_;
     const Role role_;
     Warnings& warnings_;
+    const bool vouched_;
     mutable std::mutex mutex_;
     std::shared_ptr<const Handle> directory_;
     std::string refusal_;
+    std::string mend_;
 };
 
 }  // namespace jitney::cache

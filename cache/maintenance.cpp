@@ -92,6 +92,8 @@ Statistics Store::stat() {
         state.writable = layer->role() == Role::writable;
         state.exists = layer->open() != nullptr;
         state.refusal = layer->refusal();
+        state.mend = layer->mend();
+        state.trusted = layer->vouched();
         std::vector<RefusedShard> refused;
         look_at_all(*layer, 0, &refused, [&](const ScannedFile& file, const Seen& seen) {
             if (seen.record) {

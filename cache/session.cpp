@@ -26,11 +26,12 @@ Session::Session(const Options& options, FileSystem& file_system, pid_t own_proc
       max_bytes(options.max_bytes),
       warnings(options.warn) {
     if (!options.private_root.empty()) {
-        layers.push_back(
-            std::make_unique<Layer>(files, options.private_root, Role::writable, warnings));
+        layers.push_back(std::make_unique<Layer>(files, options.private_root, Role::writable,
+                                                 warnings, options.trusts(options.private_root)));
     }
     for (const std::string& root : options.readonly_roots) {
-        layers.push_back(std::make_unique<Layer>(files, root, Role::readonly, warnings));
+        layers.push_back(
+            std::make_unique<Layer>(files, root, Role::readonly, warnings, options.trusts(root)));
     }
 }
 

@@ -77,6 +77,8 @@ struct LayerState {
     bool writable = false;
     bool exists = false;
     std::string refusal;
+    std::string mend;               // of a refusal for want of trust
+    bool trusted = false;           // JITNEY_CACHE_TRUST names it
     std::vector<BadEntry> refused;  // directories in it that are not used
     std::uint64_t entries = 0;      // those that list() shows
     std::uint64_t bytes = 0;
@@ -150,6 +152,10 @@ class Store {
 
     // Keeps an entry of the key in the private layer; false when it could not, after a warning.
     bool put(const Key& key, Entry entry);
+
+    // Why nothing could be kept in the private directory, of which there has to be one: asked by
+    // writing there, which leaves nothing behind. Empty where something could.
+    std::string why_unwritable();
 
     // For the command line. Order: by layer, then by specialization.
     std::vector<Record> list();

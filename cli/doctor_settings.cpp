@@ -53,6 +53,7 @@ std::vector<Variable> variables() {
             {"JITNEY_CACHE_DIR", {}},
             {"JITNEY_CACHE_LOCK_TIMEOUT_MS", {}},
             {"JITNEY_CACHE_MAX_BYTES", {}},
+            {"JITNEY_CACHE_TRUST", {}},
             {"JITNEY_FORCE", kernels},
             {"JITNEY_JIT", {"on", "off"}, {"1", "0"}},
             {"JITNEY_LIBCUDA", {}},

@@ -47,6 +47,12 @@ class FaultyFiles : public FileSystem {
     int mkdir(int directory, const char* name, mode_t mode_bits) override {
         return call("mkdir", [&] { return FileSystem::mkdir(directory, name, mode_bits); });
     }
+    int rmdir(int directory, const char* name) override {
+        return call("rmdir", [&] { return FileSystem::rmdir(directory, name); });
+    }
+    int read_link(int link, std::string* target) override {
+        return call("read_link", [&] { return FileSystem::read_link(link, target); });
+    }
     int stat(int file, struct stat* result) override {
         return call("stat", [&] { return FileSystem::stat(file, result); });
     }

@@ -24,11 +24,14 @@ struct FromEnvironment {
     std::uint64_t max_bytes = 0;
     long timeout = 0;
     std::size_t warnings = 0;
+    std::vector<std::string> trusted_roots;
+    std::vector<std::string> said;
 };
 
 FromEnvironment from_environment(const Variables& variables) {
-    constexpr const char* kNames[] = {"JITNEY_CACHE_DIR", "XDG_CACHE_HOME", "HOME",
-                                      "JITNEY_CACHE_MAX_BYTES", "JITNEY_CACHE_LOCK_TIMEOUT_MS"};
+    constexpr const char* kNames[] = {
+        "JITNEY_CACHE_DIR",   "XDG_CACHE_HOME",         "HOME",
+        "JITNEY_CACHE_TRUST", "JITNEY_CACHE_MAX_BYTES", "JITNEY_CACHE_LOCK_TIMEOUT_MS"};
     std::vector<std::pair<const char*, std::optional<std::string>>> before;
     for (const char* name : kNames) {
         const char* const value = std::getenv(name);
@@ -46,8 +49,13 @@ FromEnvironment from_environment(const Variables& variables) {
             ::unsetenv(name);
         }
     }
-    return {options.private_root, options.readonly_roots, options.max_bytes,
-            static_cast<long>(options.lock_timeout.count()), log.count()};
+    return {options.private_root,
+            options.readonly_roots,
+            options.max_bytes,
+            static_cast<long>(options.lock_timeout.count()),
+            log.count(),
+            options.trusted_roots,
+            log.all()};
 }
 
 // Computes right each time, with `warnings` warnings.
@@ -102,8 +110,65 @@ TEST_CASE("the directory comes from the first variable that names one") {
     CHECK(readonly.readonly_roots == std::vector<std::string>{"/r1"});
     CHECK(from_environment({{"HOME", "/h"}, {"JITNEY_CACHE_DIR", ""}}).private_root ==
           "/h/.cache/jitney");
-    CHECK(from_environment({{"JITNEY_CACHE_DIR", "here"}}).private_root ==
-          (fs::current_path() / "here").string());
+}
+
+TEST_CASE("a value that names no directory is refused, and one sentence says why") {
+    const std::vector<std::pair<std::string, std::string>> bad = {
+        {"~/x", "has a ~"},          {"~someone/x", "has a ~"},     {"/data/~/x", "has a ~"},
+        {"$HOME/x", "has a $"},      {"/data/$USER/x", "has a $"},  {"${HOME}/x", "has a $"},
+        {"here", "not an absolute"}, {"./here", "not an absolute"}, {"../here", "not an absolute"}};
+    for (const auto& [value, reason] : bad) {
+        INFO(value);
+        const auto said_once = [reason = reason, value = value](const FromEnvironment& found,
+                                                                const std::string& variable) {
+            REQUIRE(found.said.size() == 1);
+            const std::string& text = found.said.front();
+            CHECK_MESSAGE(text.find(variable + " names \"" + value + "\"") == 0, text);
+            CHECK_MESSAGE(text.find(reason) != std::string::npos, text);
+        };
+        const auto alone = from_environment({{"JITNEY_CACHE_DIR", value.c_str()}, {"HOME", "/h"}});
+        CHECK(alone.private_root.empty());
+        said_once(alone, "JITNEY_CACHE_DIR");
+        const std::string list = "/a:" + value + ":/b";
+        const auto layer = from_environment({{"JITNEY_CACHE_DIR", list.c_str()}});
+        CHECK(layer.private_root == "/a");
+        CHECK(layer.readonly_roots == std::vector<std::string>{"/b"});
+        said_once(layer, "JITNEY_CACHE_DIR");
+        // What comes after the private directory is no private one.
+        const auto first = from_environment({{"JITNEY_CACHE_DIR", (value + ":/b").c_str()}});
+        CHECK(first.private_root.empty());
+        CHECK(first.readonly_roots == std::vector<std::string>{"/b"});
+        const auto trust =
+            from_environment({{"HOME", "/h"}, {"JITNEY_CACHE_TRUST", (value + ":/b").c_str()}});
+        CHECK(trust.trusted_roots == std::vector<std::string>{"/b"});
+        said_once(trust, "JITNEY_CACHE_TRUST");
+    }
+    const auto xdg = from_environment({{"XDG_CACHE_HOME", "/data/$USER"}, {"HOME", "/h"}});
+    CHECK(xdg.private_root == "/h/.cache/jitney");
+    CHECK(xdg.warnings == 1);
+    const auto home = from_environment({{"HOME", "/$USER"}});
+    CHECK(home.private_root.empty());
+    CHECK(home.warnings == 2);
+}
+
+TEST_CASE("trust is given to names, and to no pattern of them") {
+    const auto trusted = [](const char* value) {
+        return from_environment({{"HOME", "/h"}, {"JITNEY_CACHE_TRUST", value}});
+    };
+    CHECK(trusted("").trusted_roots.empty());
+    CHECK(trusted("/v").trusted_roots == std::vector<std::string>{"/v"});
+    CHECK(trusted("/v::/w/:").trusted_roots == std::vector<std::string>{"/v", "/w/"});
+    CHECK(trusted("/v:/w").warnings == 0);
+    for (const char* pattern : {"*", "/*", "/v/*", "/v*"}) {
+        CHECK_MESSAGE(trusted(pattern).trusted_roots.empty(), pattern);
+        CHECK_MESSAGE(trusted(pattern).warnings == 1, pattern);
+    }
+    Options options;
+    options.trusted_roots = {"/v/w", "/"};
+    for (const char* root : {"/v/w", "/v/w/", "//v/./w", "/"})
+        CHECK_MESSAGE(options.trusts(root), root);
+    for (const char* root : {"/v", "/v/w/x", "/v/W", "/v/x/../w", "/v/ww", ""})
+        CHECK_MESSAGE(!options.trusts(root), root);
 }
 
 TEST_CASE("without any of them there is no cache on disk, and one warning") {
