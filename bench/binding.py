@@ -281,6 +281,11 @@ class Library:
             setattr(args, name, value)
         return Call(self, function, args, fields)
 
+    def same(self, call):
+        """The call of another library with the same arguments, made of this one."""
+        function = getattr(self.dll, call.function.__name__)
+        return Call(self, function, type(call.args).from_buffer_copy(call.args), call.keep)
+
     def attention(self, **fields):
         return self._call(self.dll.jitney_attention, AttentionArgs, fields)
 

@@ -1,4 +1,5 @@
 """What every cell is: a problem, who solves it, the check, the times, the rates."""
+import contextlib
 import math
 
 import torch
@@ -15,7 +16,11 @@ def stream():
 
 
 def on_stream(call):
-    return lambda: call(stream())
+    def run():
+        call(stream())
+
+    run.call = call
+    return run
 
 
 def poisoned(tensor):
@@ -61,16 +66,24 @@ class Cell:
             call.keep["memory"] = memory
 
     def timed(self, contenders, small):
-        with self.library.forced(self.kernel):
+        before = self.options.before
+        with contextlib.ExitStack() as forced:
+            forced.enter_context(self.library.forced(self.kernel))
+            if before:
+                forced.enter_context(before.forced(self.kernel))
+                calls = [on_stream(before.same(run.call)) for run in contenders["jitney"]]
+                contenders = {**contenders, "before": calls}
             return timing.by_graph(contenders) if small else timing.by_events(contenders)
 
     def figures(self, times, ran, largest, mean):
         others = {name: us for name, us in times.items() if name != "jitney"}
+        before = times["before"] / times["jitney"] if "before" in times else None
         return {
             "mode": self.shape.mode,
             "cell": self.shape.name(),
             "us": {name: round(us, 3) for name, us in times.items()},
             "ratio": self.ratio(times) if self.against in others else None,
+            "before": before,
             "kernel": ran,
             "max_error": largest,
             "mean_error": mean,

@@ -34,6 +34,9 @@ def parse(arguments):
         metavar="KERNEL",
         help="fail where another kernel runs: attn_prefill_mma, or mma for that variant of each",
     )
+    parser.add_argument(
+        "--before", metavar="LIBRARY", type=pathlib.Path, help="an earlier libjitney.so, beside"
+    )
     parser.add_argument("--cudnn", action="store_true", help="torch's cuDNN backend as well")
     parser.add_argument("--inductor", action="store_true", help="rotary, quantize: torch.compile as the peer")
     parser.add_argument("--layout", choices=("bhld", "blhd"), default="bhld", help="memory order")
@@ -73,20 +76,22 @@ def line_of(cell):
         words.append(f"{name} {us:.4g} us {cell[unit][name]:.4g} {unit.replace('ps', '/s')}")
     if cell["ratio"] is not None:
         words.append(f"ratio {cell['ratio']:.3f}")
+    if cell["before"] is not None:
+        words.append(f"before {cell['before']:.3f}")
     return "  ".join([*words, f"err {cell['max_error']:.1e}", cell["kernel"]])
 
 
-def summary_of(cells):
-    """mode -> geometric mean, minimum (with its cell) and number of the ratios."""
+def summary_of(cells, ratio="ratio"):
+    """mode -> geometric mean, minimum (with its cell) and number of these ratios."""
     summary = {}
     for mode in dict.fromkeys(cell["mode"] for cell in cells):
-        rated = [cell for cell in cells if cell["mode"] == mode and cell["ratio"]]
+        rated = [cell for cell in cells if cell["mode"] == mode and cell[ratio]]
         if not rated:
             continue
-        least = min(rated, key=lambda cell: cell["ratio"])
+        least = min(rated, key=lambda cell: cell[ratio])
         summary[mode] = {
-            "geometric_mean": geometric_mean([cell["ratio"] for cell in rated]),
-            "minimum": least["ratio"],
+            "geometric_mean": geometric_mean([cell[ratio] for cell in rated]),
+            "minimum": least[ratio],
             "minimum_cell": least["cell"],
             "cells": len(rated),
         }
@@ -135,6 +140,7 @@ def measure(options):
     torch.manual_seed(int.from_bytes(os.urandom(4), "little"))
     torch.backends.cuda.matmul.allow_tf32 = False
     library = Library(options.library)
+    options.before = Library(options.before) if options.before else None
     facts = {
         "card": torch.cuda.get_device_name(),
         "driver": driver_version(),
@@ -159,7 +165,9 @@ def measure(options):
         for shape in shapes.shapes_of(mode, options.quick):
             report.run(library, shape, options)
     summary = summary_of(report.cells)
-    for mode, each in summary.items():
+    against_before = summary_of(report.cells, "before")
+    lines = [*summary.items(), *((f"before {mode}", each) for mode, each in against_before.items())]
+    for mode, each in lines:
         print(
             f"{mode}: geometric mean {each['geometric_mean']:.3f}, minimum {each['minimum']:.3f} "
             f"({each['minimum_cell']}), {each['cells']} cells"
@@ -177,6 +185,7 @@ def measure(options):
             "skipped": report.skipped,
             "host_us": host,
             "summary": summary,
+            "summary_before": against_before,
         }
         options.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 1 if report.failed else 0
