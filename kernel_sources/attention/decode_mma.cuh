@@ -9,6 +9,7 @@
 #include "attention/masking.cuh"
 #include "attention/split.cuh"
 #include "attention/warp_mma.cuh"
+#include "common/vector.cuh"
 
 namespace jitney {
 
@@ -202,8 +203,9 @@ struct DecodeMma {
             float* to = warps.row_out(warp, row) + 2 * (lane % 4);
 #pragma unroll
             for (int block_of_8 = 0; block_of_8 < kDimBlocks; ++block_of_8) {
-                *reinterpret_cast<float2*>(to + block_of_8 * 8) =
-                    float2{out[block_of_8][2 * half], out[block_of_8][2 * half + 1]};
+                store_vector(
+                    to + block_of_8 * 8,
+                    Vector<float, 2>{{out[block_of_8][2 * half], out[block_of_8][2 * half + 1]}});
             }
             const float sum = warp_sum<4>(rows.sum[half]);
             if (lane % 4 == 0) {

@@ -8,6 +8,7 @@
 #include "attention/masking.cuh"
 #include "attention/prefill_walk.cuh"
 #include "attention/prefill_warp.cuh"
+#include "common/vector.cuh"
 
 namespace jitney {
 
@@ -374,8 +375,9 @@ struct PrefillMma {
             if (!packed.valid) continue;
             T* to =
                 static_cast<T*>(params.out) + query_offset_of(params.out_strides, request, packed);
-            *reinterpret_cast<uint4*>(to + chunk * 8) =
-                *reinterpret_cast<const uint4*>(shared_memory() + row * kRowBytes + chunk * 16);
+            store_vector(reinterpret_cast<unsigned*>(to + chunk * 8),
+                         load_vector<4>(reinterpret_cast<const unsigned*>(
+                             shared_memory() + row * kRowBytes + chunk * 16)));
         }
     }
 };

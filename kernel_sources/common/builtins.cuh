@@ -13,6 +13,11 @@ JITNEY_DEVICE char* shared_memory() {
     return jitney_shared_memory;
 }
 
+// Says that an access of so many bytes at once is about to come: a GPU refuses an address that is
+// no multiple of it, and the machine that tests run this code on reports where.
+template <int bytes>
+JITNEY_DEVICE void expect_aligned(const void*) {}
+
 // Has a value computed here, not where it is used: what it was made of can give way to other things
 // between the two.
 JITNEY_DEVICE void settle(unsigned& value) {

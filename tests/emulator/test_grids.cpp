@@ -1,4 +1,8 @@
 // Programmatic dependent launches: a grid may begin before the one before it has ended.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "tests/emulator/test_support.hpp"
 #include "tests/emulator/toys/toys.hpp"
 
@@ -31,6 +35,40 @@ std::string fault_where(const Kernel& kernel, bool programmatic) {
 }
 
 }  // namespace
+
+TEST_CASE("blocks come in the order that was asked for, and no others") {
+    constexpr unsigned kBlocks = 60;
+    const auto arrivals = [&](BlockOrder order, const std::vector<std::uint64_t>& only,
+                              std::uint64_t seed) {
+        const Buffer done(sizeof(unsigned), "done");
+        *done.as<unsigned>() = 0;
+        const Buffer came = output(kBlocks);
+        toys::SumParams params{nullptr, came.as<float>(), done.as<unsigned>(), nullptr, 0};
+        jitney::runtime::LaunchShape shape;
+        shape.grid = {kBlocks / 4, 2, 2};
+        shape.block.x = kThreads;
+        void* arguments[] = {&params};
+        launch(toys::notes_arrivals, shape, arguments,
+               {.seed = seed, .order = order, .only = only});
+        return std::vector<float>(came.as<float>(), came.as<float>() + *done.as<unsigned>());
+    };
+    std::vector<std::uint64_t> all(kBlocks);
+    std::iota(all.begin(), all.end(), std::uint64_t{0});
+    for (const std::vector<std::uint64_t>& only :
+         {std::vector<std::uint64_t>{}, {kBlocks - 1}, {3, 17, 18, 59}}) {
+        std::vector<float> expected;
+        for (const std::uint64_t block : only.empty() ? all : only)
+            expected.push_back(static_cast<float>(block % (kBlocks / 4)));
+        CHECK(arrivals(BlockOrder::ascending, only, run_seed()) == expected);
+        std::vector<float> sorted = arrivals(BlockOrder::shuffled, only, run_seed());
+        std::reverse(expected.begin(), expected.end());
+        CHECK(arrivals(BlockOrder::descending, only, run_seed()) == expected);
+        std::sort(sorted.begin(), sorted.end());
+        std::sort(expected.begin(), expected.end());
+        CHECK(sorted == expected);
+    }
+    CHECK(arrivals(BlockOrder::shuffled, {}, 1) != arrivals(BlockOrder::shuffled, {}, 2));
+}
 
 TEST_CASE(
     "what is touched before the grid before has ended is seen, where the launch allows that") {

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "tests/emulator/machine/formats.hpp"
 #include "tests/emulator/machine/random.hpp"
@@ -44,6 +45,45 @@ TEST_CASE("ldmatrix and mma make the product of two matrices") {
     check_product(toys::product_bf16, true, false);
     check_product(toys::product_fp16, false, false);
     check_product(toys::product_bf16_transposed, true, true);
+}
+
+// Products of 1 with what follows of k; the accumulator is `sum`.
+float fp8_sum(float sum, const std::vector<float>& terms) {
+    const Buffer a(16 * 32, "a");
+    const Buffer b(8 * 32, "b");
+    for (unsigned i = 0; i < 16 * 32; ++i)
+        a.as<std::uint8_t>()[i] = fp8_bits(1.0f, 4);
+    for (unsigned i = 0; i < 8 * 32; ++i) {
+        const unsigned k = i % 32;
+        b.as<std::uint8_t>()[i] = fp8_bits(k < terms.size() ? terms[k] : 0.0f, 5);
+    }
+    const Buffer out = output(16 * 8);
+    for (unsigned i = 0; i < 16 * 8; ++i)
+        out.as<float>()[i] = sum;
+    run_kernel(toys::product_fp8, 1, 32, 0,
+               toys::Fp8ProductParams{a.as<unsigned>(), b.as<unsigned>(), out.as<float>()});
+    for (unsigned i = 1; i < 16 * 8; ++i)
+        CHECK(out.as<unsigned>()[i] == out.as<unsigned>()[0]);
+    return out.as<float>()[0];
+}
+
+TEST_CASE("products of 8-bit formats are added up in 14 bits, and what lies below is cut off") {
+    CHECK(fp8_sum(0.0f, {}) == 0.0f);
+    CHECK(fp8_sum(1.0f, {0x1p-13f}) == 1.0f + 0x1p-13f);
+    CHECK(fp8_sum(1.0f, {0x1p-14f}) == 1.0f);
+    CHECK(fp8_sum(1.0f, {0x1p-14f, 0x1p-14f, 0x1p-14f, 0x1p-14f}) == 1.0f);
+    CHECK(fp8_sum(-1.0f, {-0x1p-14f}) == -1.0f);
+    CHECK(fp8_sum(1.0f, {1.75f * 0x1p-13f}) == 1.0f + 0x1p-13f);
+    CHECK(fp8_sum(-1.0f, {-1.75f * 0x1p-13f}) == -1.0f - 0x1p-13f);
+    // The largest may be a product, and an accumulator of more bits is cut off as well.
+    CHECK(fp8_sum(1.0f + 0x1p-20f, {0x1p13f}) == 0x1p13f + 1.0f);
+    CHECK(fp8_sum(1.0f + 0x1p-13f + 0x1p-20f, {}) == 1.0f + 0x1p-13f);
+    CHECK(fp8_sum(-1.0f, {0x1p14f}) == 0x1p14f);
+    // So is a sum that is longer than its largest term.
+    CHECK(fp8_sum(1.0f + 0x1p-13f, {1.0f}) == 2.0f);
+    CHECK(fp8_sum(1.0f + 0x1p-13f, {-1.0f}) == 0x1p-13f);
+    CHECK(std::isnan(fp8_sum(std::nanf(""), {1.0f})));
+    CHECK(std::isinf(fp8_sum(INFINITY, {1.0f})));
 }
 
 TEST_CASE("rows of an ldmatrix that lie in the same banks are reported") {

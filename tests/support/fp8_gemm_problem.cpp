@@ -54,8 +54,7 @@ std::string text_of(const char* name, const RowLayout& rows) {
 
 // What rounding to the format may change, and one code of an FP8 more, where the sums of kernel and
 // reference lie to either side of a boundary.
-Tolerance tolerance_for(const Fp8GemmCase& test) {
-    const double sums = test.k == 0 ? 0.0 : std::sqrt(static_cast<double>(test.k)) * test.scale;
+Tolerance rounding_of(const Fp8GemmCase& test, double sums) {
     switch (test.out) {
         case DType::fp32:
             return {2e-5 * sums + 1e-6, 1e-5};
@@ -68,6 +67,16 @@ Tolerance tolerance_for(const Fp8GemmCase& test) {
         default:
             return {1e-3 * sums + 1e-3, 1e-2};
     }
+}
+
+// What 14 bits lose: up to 2^-13 of the largest, for each term, in every 32 of K. That is of
+// chance, and so of the size of the square root of K, as the sums are; they are the larger, the
+// later they are promoted.
+Tolerance tolerance_for(const Fp8GemmCase& test) {
+    const double sums = test.k == 0 ? 0.0 : std::sqrt(static_cast<double>(test.k)) * test.scale;
+    Tolerance tolerance = rounding_of(test, sums);
+    if (test.few_bits) tolerance.absolute += (test.fast_accum ? 1.6e-2 : 4e-3) * sums;
+    return tolerance;
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct Fp8GemmCase {
     bool amax = false;
     bool fast_accum = false;
     double scale = 0.37;
+    bool few_bits = false;  // sums are those of tensor cores that keep 14 bits
     RowLayout a_rows = {};
     RowLayout b_rows = {};
     RowLayout out_rows = {};

@@ -80,12 +80,13 @@ void async_copy(unsigned to, const void* from, unsigned bytes, unsigned from_byt
     if (from_bytes > bytes) {
         fault(fmt::format("copies {} bytes where only {} are written", from_bytes, bytes), where);
     }
+    // Where nothing is read, too.
+    if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0) {
+        fault(fmt::format("copies {} bytes from an address that is not a multiple of {}", bytes,
+                          bytes),
+              where);
+    }
     if (from_bytes != 0) {
-        if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0) {
-            fault(fmt::format("copies {} bytes from an address that is not a multiple of {}", bytes,
-                              bytes),
-                  where);
-        }
         if (std::string wrong = objection(from, from_bytes, false); !wrong.empty()) {
             fault(std::move(wrong), where);
         }
@@ -129,6 +130,29 @@ void wait_for_previous_grid() {
 std::string too_early(const void* address) {
     if (current_thread->waited_for_grid || !in_device_memory(address)) return {};
     return "touches global memory before it has waited for the grid before";
+}
+
+void check_alignment(const void* address, std::size_t bytes, std::size_t alignment,
+                     const char* does, const void* place) {
+    if (reinterpret_cast<std::uintptr_t>(address) % alignment == 0) return;
+    if (current_thread == nullptr) return;
+    const Arena& arena = current_thread->block->arena();
+    const char* where = "shared memory";
+    auto offset = static_cast<std::ptrdiff_t>(arena.offset(address));
+    if (!arena.near(address)) {
+        const Buffer* buffer = in_device_memory(address) ? owner_of(address) : nullptr;
+        if (buffer == nullptr) return;
+        where = buffer->name().c_str();
+        offset = static_cast<const std::byte*>(address) - buffer->data();
+    }
+    std::string wrong =
+        fmt::format("{} {} bytes at offset {} of {}, which is no multiple of {}, at {}", does,
+                    bytes, offset, where, alignment, place_of_code(place));
+    fault(std::move(wrong), {});
+}
+
+void expect_aligned(const void* address, std::size_t bytes) {
+    check_alignment(address, bytes, bytes, "accesses", __builtin_return_address(0));
 }
 
 void before_atomic(const void* address, std::size_t bytes, Where where) {

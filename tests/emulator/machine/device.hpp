@@ -69,6 +69,14 @@ void wait_for_previous_grid();
 // Why the thread that runs may not yet, where the address is of a buffer; empty where it may.
 std::string too_early(const void* address);
 
+// An access of several bytes at once, by code at `place`: a fault where the address is no multiple
+// of `alignment`. What lies neither in a buffer nor in shared memory is of no concern here.
+void check_alignment(const void* address, std::size_t bytes, std::size_t alignment,
+                     const char* does, const void* place);
+
+// The same of whoever calls this, before an access of `bytes` at once.
+void expect_aligned(const void* address, std::size_t bytes);
+
 // Before an atomic access: a check of the address, and a place where other blocks may go first.
 void before_atomic(const void* address, std::size_t bytes, Where where);
 

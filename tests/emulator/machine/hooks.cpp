@@ -3,17 +3,23 @@
 #include <utility>
 
 #include "tests/emulator/machine/block.hpp"
+#include "tests/emulator/machine/device.hpp"
 #include "tests/emulator/machine/memory.hpp"
 
 namespace jitney::emulator {
 namespace {
 
-void note(const void* address, std::size_t bytes, bool write, const void* place) {
+// `alignment`: what the compiler takes the address for a multiple of.
+void note(const void* address, std::size_t bytes, std::size_t alignment, bool write,
+          const void* place) {
     if (current_thread == nullptr) return;
     Thread& thread = *current_thread;
+    const char* const does = write ? "writes" : "reads";
     if (thread.block->arena().near(address)) {
         thread.block->access(thread, address, bytes, write, place);
+        check_alignment(address, bytes, alignment, does, place);
     } else if (in_device_memory(address)) {
+        check_alignment(address, bytes, alignment, does, place);
         std::string wrong = objection(address, bytes, write);
         if (wrong.empty()) wrong = too_early(address);
         if (wrong.empty()) return;
@@ -25,21 +31,21 @@ void note(const void* address, std::size_t bytes, bool write, const void* place)
 }  // namespace
 }  // namespace jitney::emulator
 
-#define JITNEY_HOOK(name, bytes, write)                                             \
-    void name(void* address);                                                       \
-    void name(void* address) {                                                      \
-        jitney::emulator::note(address, bytes, write, __builtin_return_address(0)); \
+#define JITNEY_HOOK(name, bytes, alignment, write)                                             \
+    void name(void* address);                                                                  \
+    void name(void* address) {                                                                 \
+        jitney::emulator::note(address, bytes, alignment, write, __builtin_return_address(0)); \
     }
 
-#define JITNEY_HOOKS(bytes)                                          \
-    JITNEY_HOOK(__tsan_read##bytes, bytes, false)                    \
-    JITNEY_HOOK(__tsan_write##bytes, bytes, true)                    \
-    JITNEY_HOOK(__tsan_unaligned_read##bytes, bytes, false)          \
-    JITNEY_HOOK(__tsan_unaligned_write##bytes, bytes, true)          \
-    JITNEY_HOOK(__tsan_volatile_read##bytes, bytes, false)           \
-    JITNEY_HOOK(__tsan_volatile_write##bytes, bytes, true)           \
-    JITNEY_HOOK(__tsan_unaligned_volatile_read##bytes, bytes, false) \
-    JITNEY_HOOK(__tsan_unaligned_volatile_write##bytes, bytes, true)
+#define JITNEY_HOOKS(bytes)                                             \
+    JITNEY_HOOK(__tsan_read##bytes, bytes, bytes, false)                \
+    JITNEY_HOOK(__tsan_write##bytes, bytes, bytes, true)                \
+    JITNEY_HOOK(__tsan_unaligned_read##bytes, bytes, 1, false)          \
+    JITNEY_HOOK(__tsan_unaligned_write##bytes, bytes, 1, true)          \
+    JITNEY_HOOK(__tsan_volatile_read##bytes, bytes, bytes, false)       \
+    JITNEY_HOOK(__tsan_volatile_write##bytes, bytes, bytes, true)       \
+    JITNEY_HOOK(__tsan_unaligned_volatile_read##bytes, bytes, 1, false) \
+    JITNEY_HOOK(__tsan_unaligned_volatile_write##bytes, bytes, 1, true)
 
 extern "C" {
 
@@ -51,12 +57,12 @@ JITNEY_HOOKS(16)
 
 void __tsan_read_range(void* address, std::size_t bytes);
 void __tsan_read_range(void* address, std::size_t bytes) {
-    jitney::emulator::note(address, bytes, false, __builtin_return_address(0));
+    jitney::emulator::note(address, bytes, 1, false, __builtin_return_address(0));
 }
 
 void __tsan_write_range(void* address, std::size_t bytes);
 void __tsan_write_range(void* address, std::size_t bytes) {
-    jitney::emulator::note(address, bytes, true, __builtin_return_address(0));
+    jitney::emulator::note(address, bytes, 1, true, __builtin_return_address(0));
 }
 
 void __tsan_init();

@@ -50,6 +50,7 @@ void check(const Kernel& kernel, const runtime::LaunchShape& shape) {
 }
 
 unsigned workers_wanted(const Options& options) {
+    if (options.order != BlockOrder::shuffled) return 1;
     if (options.workers != 0) return options.workers;
     const char* text = std::getenv("JITNEY_EMULATOR_WORKERS");
     return text == nullptr ? 1u : std::max(1u, static_cast<unsigned>(std::atoi(text)));
@@ -60,12 +61,18 @@ Index index_of(std::uint64_t number, Index grid) {
             static_cast<unsigned>(number / grid.x / grid.y)};
 }
 
-// The blocks of a launch, in shuffled order, for the workers to take.
+// The blocks of a launch in their order, for the workers to take.
 class Queue {
   public:
-    Queue(std::uint64_t blocks, std::uint64_t seed) : order_(blocks) {
-        std::iota(order_.begin(), order_.end(), std::uint64_t{0});
-        Random random(seed);
+    Queue(std::uint64_t blocks, const Options& options)
+        : order_(options.only.begin(), options.only.end()) {
+        if (order_.empty()) {
+            order_.resize(blocks);
+            std::iota(order_.begin(), order_.end(), std::uint64_t{0});
+        }
+        if (options.order == BlockOrder::descending) std::reverse(order_.begin(), order_.end());
+        if (options.order != BlockOrder::shuffled) return;
+        Random random(options.seed);
         for (std::size_t i = order_.size(); i > 1; --i)
             std::swap(order_[i - 1], order_[random.next() % i]);
     }
@@ -148,12 +155,14 @@ void launch(const Kernel& kernel, const runtime::LaunchShape& shape, void* const
     grid.shared_bytes = static_cast<std::size_t>(shape.shared_bytes);
     grid.programmatic = shape.programmatic_dependent;
 
-    Queue queue(std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, options.seed);
+    Queue queue(std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, options);
     std::mutex mutex;
     std::exception_ptr failure;
+    const unsigned resident =
+        options.order == BlockOrder::shuffled ? std::max(1u, options.resident) : 1u;
     const auto run = [&] {
         try {
-            work(grid, queue, options.seed, std::max(1u, options.resident));
+            work(grid, queue, options.seed, resident);
         } catch (...) {
             queue.stop();
             const std::lock_guard lock(mutex);

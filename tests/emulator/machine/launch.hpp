@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -41,10 +42,17 @@ constexpr Kernel kernel(const char* name, unsigned max_threads = 1024) {
     return {name, &detail::Caller<function, decltype(function)>::call, max_threads};
 }
 
+// In which order blocks begin. Of those in a row each ends before the next begins, so that they
+// arrive in that order at what they have in common.
+enum class BlockOrder { shuffled, ascending, descending };
+
 struct Options {
     std::uint64_t seed = 0;  // of the order of threads and blocks
     unsigned workers = 0;    // OS threads; 0: as JITNEY_EMULATOR_WORKERS says, else one
     unsigned resident = 3;   // blocks that a worker has under way at a time
+    BlockOrder order = BlockOrder::shuffled;
+    // Of a grid too large to run, the blocks that do, by their numbers; empty: all.
+    std::span<const std::uint64_t> only = {};
 };
 
 // Runs all blocks. Throws Fault where the kernel or the launch does what a GPU would not forgive.

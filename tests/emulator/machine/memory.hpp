@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
+
+#include "tests/emulator/machine/address_space.hpp"
+#include "tests/emulator/machine/intervals.hpp"
 
 namespace jitney::emulator {
 
@@ -14,6 +16,9 @@ namespace jitney::emulator {
 class Buffer {
   public:
     explicit Buffer(std::size_t bytes, std::string name = "buffer");
+    // `bytes` of address space, of which these alone exist: the rest is forbidden for ever, and
+    // takes no memory. What lies terabytes apart can be so.
+    Buffer(std::size_t bytes, const Intervals& existing, std::string name = "buffer");
     ~Buffer();
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
@@ -30,33 +35,34 @@ class Buffer {
     void make_read_only();
     // Kernels must neither read nor write these bytes (the rows past a request's length...).
     void forbid(std::size_t offset, std::size_t bytes);
-    // Ends that, so that a test can look at what lies there.
+    // Ends that, so that a test can look at what lies there; of a buffer that exists as a whole.
     void allow_all();
-    // Copies bytes from `offset` on, forbidden or not.
+    // Copies bytes from `offset` on, forbidden or not, that exist.
     void copy_out(std::size_t offset, std::span<std::byte> to) const;
 
     bool read_only() const { return read_only_; }
     bool forbids(std::size_t offset, std::size_t bytes) const;
 
   private:
+    std::byte* first_page() const;
+    std::size_t mapped_bytes() const;
+    template <class Body>
+    void for_open_pages(const Body& body) const;
     void release();
 
     std::byte* begin_ = nullptr;
     std::size_t bytes_ = 0;
     std::string name_;
     bool read_only_ = false;
-    std::vector<bool> forbidden_;  // a byte each; empty where nothing is
+    Intervals forbidden_;
+    Intervals open_pages_;  // from the first page on
 };
+
+// A buffer behind terabytes of address space that is nobody's: the end of one that large.
+Buffer lonely(std::size_t bytes, std::string name = "buffer");
 
 // Why a kernel may not touch these bytes: empty where it may, and where they are no concern of
 // the buffers at all (the host's own memory).
 std::string objection(const void* begin, std::size_t bytes, bool write);
-
-// Whether the address lies in the range that buffers come from; cheap.
-extern std::uintptr_t device_memory_begin;
-constexpr std::size_t kDeviceMemoryBytes = std::size_t{16} << 30;
-inline bool in_device_memory(const void* address) {
-    return reinterpret_cast<std::uintptr_t>(address) - device_memory_begin < kDeviceMemoryBytes;
-}
 
 }  // namespace jitney::emulator

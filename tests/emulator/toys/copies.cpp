@@ -1,4 +1,5 @@
 #include "common/cp_async.cuh"
+#include "common/vector.cuh"
 #include "tests/emulator/toys/toys.hpp"
 
 namespace jitney::toys {
@@ -59,8 +60,27 @@ __global__ void copy(const __grid_constant__ CopyParams p) {
 
 __global__ void copy_vectors(const __grid_constant__ CopyParams p) {
     const unsigned own = threadIdx.x;
-    const float4 four = *reinterpret_cast<const float4*>(p.in + 4 * own + p.offset);
-    *reinterpret_cast<float4*>(p.out + 4 * own) = four;
+    store_vector(p.out + 4 * own, load_vector<4>(p.in + 4 * own + p.offset));
+}
+
+__global__ void copy_vectors_to(const __grid_constant__ CopyParams p) {
+    const unsigned own = threadIdx.x;
+    store_vector(p.out + 4 * own + p.offset, load_vector<4>(p.in + 4 * own));
+}
+
+// `offset` is in bytes.
+__global__ void copy_words(const __grid_constant__ CopyParams p) {
+    const unsigned own = threadIdx.x;
+    p.out[own] =
+        *reinterpret_cast<const float*>(reinterpret_cast<const char*>(p.in + own) + p.offset);
+}
+
+__global__ void copy_asynchronously(const __grid_constant__ CopyParams p) {
+    const unsigned own = threadIdx.x;
+    cp_async_16(shared_address(shared_memory() + 16 * own), p.in + 4 * own + p.offset,
+                p.count != 0);
+    cp_async_commit();
+    cp_async_wait<0>();
 }
 
 }  // namespace
@@ -73,5 +93,8 @@ const Kernel reads_before_the_wait = emulator::kernel<&early_read>("early_read")
 const Kernel copies_to_a_misaligned_place = emulator::kernel<&misplaced>("misplaced");
 const Kernel plain_copy = emulator::kernel<&copy>("copy");
 const Kernel vector_copy = emulator::kernel<&copy_vectors>("copy_vectors");
+const Kernel vector_copy_to = emulator::kernel<&copy_vectors_to>("copy_vectors_to");
+const Kernel word_copy = emulator::kernel<&copy_words>("copy_words");
+const Kernel asynchronous_copy = emulator::kernel<&copy_asynchronously>("copy_asynchronously");
 
 }  // namespace jitney::toys

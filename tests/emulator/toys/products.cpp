@@ -1,3 +1,4 @@
+#include "common/fp8_mma.cuh"
 #include "common/ldmatrix.cuh"
 #include "common/mma.cuh"
 #include "tests/emulator/toys/toys.hpp"
@@ -37,6 +38,20 @@ __global__ void multiply(const __grid_constant__ ProductParams p) {
         p.out[(lane / 4 + i / 2 * 8) * 8 + 2 * (lane % 4) + i % 2] = c[i];
 }
 
+__global__ void multiply_fp8(const __grid_constant__ Fp8ProductParams p) {
+    const unsigned lane = threadIdx.x;
+    const unsigned row = lane / 4;
+    const unsigned four = lane % 4;
+    const unsigned a[4] = {p.a[row * 8 + four], p.a[(row + 8) * 8 + four], p.a[row * 8 + four + 4],
+                           p.a[(row + 8) * 8 + four + 4]};
+    float c[4];
+    for (unsigned i = 0; i < 4; ++i)
+        c[i] = p.c[(row + i / 2 * 8) * 8 + 2 * four + i % 2];
+    mma_m16n8k32<kFp8E4m3, kFp8E5m2>(c, a, p.b[row * 8 + four], p.b[row * 8 + four + 4]);
+    for (unsigned i = 0; i < 4; ++i)
+        p.c[(row + i / 2 * 8) * 8 + 2 * four + i % 2] = c[i];
+}
+
 __global__ void branch(const __grid_constant__ ProductParams p) {
     float c[4] = {};
     const unsigned a[4] = {};
@@ -53,6 +68,7 @@ __global__ void branch(const __grid_constant__ ProductParams p) {
 const Kernel product_bf16 = emulator::kernel<&multiply<kBf16, false, 24>>("multiply");
 const Kernel product_fp16 = emulator::kernel<&multiply<kFp16, false, 24>>("multiply");
 const Kernel product_bf16_transposed = emulator::kernel<&multiply<kBf16, true, 24>>("multiply");
+const Kernel product_fp8 = emulator::kernel<&multiply_fp8>("multiply_fp8");
 const Kernel product_in_the_same_banks = emulator::kernel<&multiply<kBf16, false, 16>>("multiply");
 const Kernel product_on_a_branch = emulator::kernel<&branch>("branch");
 

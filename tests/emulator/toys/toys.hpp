@@ -41,6 +41,7 @@ struct SumParams {
     float* out;
     int count;
 };
+extern const Kernel notes_arrivals;  // partial: the blocks in the order in which they came
 extern const Kernel sum_by_last_block;
 extern const Kernel sum_by_last_block_too_early;  // counts itself before it wrote its part
 
@@ -56,8 +57,11 @@ extern const Kernel reads_before_the_wait;
 extern const Kernel forgets_to_wait;
 extern const Kernel copies_to_a_misaligned_place;
 extern const Kernel copies_over_what_others_read;
-extern const Kernel plain_copy;   // out[i] = in[i + offset] for the first `count` threads
-extern const Kernel vector_copy;  // four floats a thread, as float4
+extern const Kernel plain_copy;         // out[i] = in[i + offset] for the first `count` threads
+extern const Kernel vector_copy;        // four floats a thread at once, read from `offset` on
+extern const Kernel vector_copy_to;     // or written there
+extern const Kernel word_copy;          // one float a thread, `offset` bytes off
+extern const Kernel asynchronous_copy;  // cp.async of four floats; of nothing where count is 0
 
 // Plain copies that wait for the grid before, in time or too late.
 extern const Kernel waits_for_the_grid;
@@ -74,6 +78,12 @@ struct ProductParams {
 extern const Kernel product_bf16;
 extern const Kernel product_fp16;
 extern const Kernel product_bf16_transposed;
+struct Fp8ProductParams {
+    const unsigned* a;  // 16 rows of 32 E4M3
+    const unsigned* b;  // 8 columns of 32 E5M2
+    float* c;           // [16, 8], to which the product is added
+};
+extern const Kernel product_fp8;
 extern const Kernel product_in_the_same_banks;
 extern const Kernel product_on_a_branch;
 

@@ -1,5 +1,8 @@
 #include "tests/emulator/twins/tensor_core.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -71,14 +74,43 @@ float quarter_of(unsigned bits, unsigned i, int exponent_bits) {
     return fp8_value(static_cast<std::uint8_t>(bits >> 8 * i & 0xffu), exponent_bits);
 }
 
+// What is added to an accumulator, in the order of k. Products of two elements are exact in fp32.
+// As fp32 additions are rounded:
+float add_up(float sum, const float* terms, unsigned count) {
+    for (unsigned i = 0; i < count; ++i)
+        sum += terms[i];
+    return sum;
+}
+
+// As the units for 8-bit formats of sm_89, sm_90 and sm_120 are known to do it: all terms and the
+// accumulator are shifted to where the largest stands, keep 13 bits behind its first, and are added
+// up; of the sum, too, 13 bits behind the first are kept. What is left out is cut off.
+float add_up_short(float sum, const float* terms, unsigned count) {
+    constexpr int kBits = 13;
+    const auto magnitude = [](float x) { return std::bit_cast<std::uint32_t>(x) & 0x7fffffffu; };
+    std::uint32_t largest = magnitude(sum);
+    for (unsigned i = 0; i < count; ++i)
+        largest = std::max(largest, magnitude(terms[i]));
+    if (largest == 0 || largest >= 0x7f800000u) return add_up(sum, terms, count);
+    const int unit = std::max(static_cast<int>(largest >> 23), 1) - 127 - kBits;
+    const double units = std::ldexp(1.0, -unit);
+    auto whole = static_cast<std::int64_t>(static_cast<double>(sum) * units);
+    for (unsigned i = 0; i < count; ++i)
+        whole += static_cast<std::int64_t>(static_cast<double>(terms[i]) * units);
+    const auto size = static_cast<std::uint64_t>(whole < 0 ? -whole : whole);
+    const int carried = std::max(0, static_cast<int>(std::bit_width(size)) - 1 - kBits);
+    const double kept = std::ldexp(static_cast<double>(size >> carried), carried + unit);
+    return static_cast<float>(whole < 0 ? -kept : kept);
+}
+
 // a is 16 x 4 * count and b is 4 * count x 8, where a register holds `count` / 2 neighbours of k.
-// Products of two elements are exact in fp32; sums are rounded as fp32 additions are.
-template <unsigned count, float (*element)(unsigned, unsigned, int)>
+template <unsigned count, float (*element)(unsigned, unsigned, int),
+          float (*sum_of)(float, const float*, unsigned)>
 void multiply_all(void* const* operands, unsigned) {
     constexpr unsigned k_size = 4 * count;
     constexpr unsigned held = count / 2;
     float a[16][k_size];
-    float b[k_size][8];
+    float b[8][k_size];
     float c[16][8];
     for (unsigned lane = 0; lane < 32; ++lane) {
         const auto& own = *static_cast<const Product*>(operands[lane]);
@@ -89,15 +121,17 @@ void multiply_all(void* const* operands, unsigned) {
             for (unsigned i = 0; i < 4; ++i)
                 a[row + 8 * (i % 2)][k + k_size / 2 * (i / 2)] = element(own.a[i], e, own.a_format);
             for (unsigned i = 0; i < 2; ++i)
-                b[k + k_size / 2 * i][row] = element(own.b[i], e, own.b_format);
+                b[row][k + k_size / 2 * i] = element(own.b[i], e, own.b_format);
         }
         for (unsigned i = 0; i < 4; ++i)
             c[row + 8 * (i / 2)][pair + i % 2] = own.c[i];
     }
     for (unsigned row = 0; row < 16; ++row) {
-        for (unsigned k = 0; k < k_size; ++k) {
-            for (unsigned column = 0; column < 8; ++column)
-                c[row][column] += a[row][k] * b[k][column];
+        for (unsigned column = 0; column < 8; ++column) {
+            float products[k_size];
+            for (unsigned k = 0; k < k_size; ++k)
+                products[k] = a[row][k] * b[column][k];
+            c[row][column] = sum_of(c[row][column], products, k_size);
         }
     }
     for (unsigned lane = 0; lane < 32; ++lane) {
@@ -122,8 +156,8 @@ void mma_m16n8k16(bool bf16, float (&c)[4], const unsigned (&a)[4], unsigned b0,
                   Where where) {
     Product operand{c, a, {b0, b1}};
     warp_collective({.kind = bf16 ? "mma.m16n8k16.bf16" : "mma.m16n8k16.f16",
-                     .act = bf16 ? &multiply_all<4, &half_of<&bf16_value>>
-                                 : &multiply_all<4, &half_of<&fp16_value>>,
+                     .act = bf16 ? &multiply_all<4, &half_of<&bf16_value>, &add_up>
+                                 : &multiply_all<4, &half_of<&fp16_value>, &add_up>,
                      .same_place = true},
                     kAllLanes, &operand, where);
 }
@@ -131,9 +165,10 @@ void mma_m16n8k16(bool bf16, float (&c)[4], const unsigned (&a)[4], unsigned b0,
 void mma_m16n8k32(int a_exponent_bits, int b_exponent_bits, float (&c)[4], const unsigned (&a)[4],
                   unsigned b0, unsigned b1, Where where) {
     Product operand{c, a, {b0, b1}, a_exponent_bits, b_exponent_bits};
-    warp_collective(
-        {.kind = "mma.m16n8k32", .act = &multiply_all<8, &quarter_of>, .same_place = true},
-        kAllLanes, &operand, where);
+    warp_collective({.kind = "mma.m16n8k32",
+                     .act = &multiply_all<8, &quarter_of, &add_up_short>,
+                     .same_place = true},
+                    kAllLanes, &operand, where);
 }
 
 }  // namespace jitney::emulator

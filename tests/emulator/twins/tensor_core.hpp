@@ -14,7 +14,7 @@ void mma_m16n8k16(bool bf16, float (&c)[4], const unsigned (&a)[4], unsigned b0,
                   Where where);
 
 // mma.m16n8k32 of 8-bit formats, which their bits of exponent name: the layouts are those that
-// kernel_sources/common/fp8_mma.cuh states.
+// kernel_sources/common/fp8_mma.cuh states. Sums keep the few bits that the hardware keeps.
 void mma_m16n8k32(int a_exponent_bits, int b_exponent_bits, float (&c)[4], const unsigned (&a)[4],
                   unsigned b0, unsigned b1, Where where);
 

@@ -21,6 +21,11 @@ JITNEY_DEVICE char* shared_memory() {
     return emulator::shared_memory();
 }
 
+template <int bytes>
+JITNEY_DEVICE void expect_aligned(const void* address) {
+    emulator::expect_aligned(address, bytes);
+}
+
 JITNEY_DEVICE void settle(unsigned&) {}
 
 JITNEY_DEVICE int reread_block_index() {
