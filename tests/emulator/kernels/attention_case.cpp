@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "operations/attention/fill.hpp"
 #include "operations/check.hpp"
@@ -21,13 +22,17 @@ tests::Tolerance tolerance_for(DType dtype) {
 
 // The tensors of a problem in the emulator's memory.
 struct Tensors {
-    Tensors(const tests::AttentionProblem& problem, std::int64_t shift)
-        : q(problem.q, EmulatedTensor::Use::input, shift),
-          k(problem.k, EmulatedTensor::Use::input, shift),
-          v(problem.v, EmulatedTensor::Use::input, shift),
-          out(problem.out, EmulatedTensor::Use::output, shift),
-          lse(problem.lse, EmulatedTensor::Use::output) {
-        if (problem.mask) mask.emplace(*problem.mask, EmulatedTensor::Use::input, shift);
+    Tensors(const tests::AttentionProblem& problem, std::int64_t shift,
+            EmulatedTensor::Spread spread)
+        : q(problem.q, EmulatedTensor::Use::input, shift, {}, spread),
+          k(problem.k, EmulatedTensor::Use::input, shift, {}, spread),
+          v(problem.v, EmulatedTensor::Use::input, shift, {}, spread),
+          out(problem.out, EmulatedTensor::Use::output, shift, {}, spread),
+          lse(problem.lse, EmulatedTensor::Use::output, 0, {}, spread) {
+        if (problem.mask) {
+            mask.emplace(*problem.mask, EmulatedTensor::Use::input, shift, std::vector<bool>(),
+                         spread);
+        }
     }
 
     AttentionArgs args(const tests::AttentionShape& shape) const {
@@ -86,6 +91,7 @@ std::string AttentionCase::text() const {
         if (!layout->padding.empty()) text += " padded";
     }
     if (rising) text += ", rising";
+    if (far) text += ", far apart";
     if (shift != 0) text += ", shifted by " + std::to_string(shift);
     return text;
 }
@@ -98,7 +104,8 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
     if (test.keep) {
         problem.mask->fill([&test](std::int64_t i) { return test.keep(i) ? 1.0 : 0.0; });
     }
-    const Tensors tensors(problem, test.shift);
+    const Tensors tensors(problem, test.shift,
+                          test.far ? EmulatedTensor::Spread::far : EmulatedTensor::Spread::near);
     const AttentionArgs args = tensors.args(test.shape);
     const policy::AttentionProblem seen = checks::check(args);
     policy::DeviceFacts facts = covered.attention->facts;
@@ -114,7 +121,13 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
     if (choice->mask_bits) {
         launch_choice(choice->mask_bits->spec, choice->mask_bits->geometry, &params, random);
     }
-    launch_choice(choice->spec, choice->geometry, &params, random);
+    const auto launch = [&](BlockOrder order) {
+        launch_choice(choice->spec, choice->geometry, &params, random, {.order = order});
+    };
+    launch(BlockOrder::shuffled);
+    if (choice->splits > 2) {
+        check_any_order(launch, [&] { return std::pair(tensors.out.bits(), tensors.lse.bits()); });
+    }
     reference::attention(problem.reference_call());
     check_output(tensors.out.download(), problem.out);
     check_log_sums(tensors.lse.download(), problem.lse);

@@ -15,6 +15,7 @@ struct AttentionCase {
     tests::AttentionLayouts layouts;
     std::int64_t shift = 0;  // elements that every tensor is shifted by
     bool rising = false;     // later keys score higher and higher: maxima rise from tile to tile
+    bool far = false;        // every tensor's rows lie far apart, as EmulatedTensor::Spread says
     int sm_count = 0;        // of the GPU; 0: as the line of covered.txt says
     // What of the mask is kept, by the row-major index of its elements; empty: chance decides.
     std::function<bool(std::int64_t)> keep = {};

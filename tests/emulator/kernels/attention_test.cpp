@@ -103,8 +103,24 @@ void run_many_splits(const Covered& covered, tests::Random& random) {
     CHECK(choice->splits > 32);
 }
 
+// Offsets that no 32 bits hold: of steps that do not fit themselves, and of many that do.
+void run_far(const Covered& covered, tests::Random& random) {
+    int ran = 0;
+    const std::vector<Lengths> decode = {{1, 3, 2, 2, 2}, {2, 140, 2, 2, 2}, {16, 67, 2, 2, 1}};
+    const std::vector<Lengths> prefill = {
+        {3, 3, 2, 2, 2}, {66, 70, 2, 2, 2}, {40, 70, 2, 2, 2}, {130, 70, 2, 2, 1}};
+    for (const Lengths& lengths : is_decode(covered.attention->kernel) ? decode : prefill) {
+        AttentionCase test = case_of(covered, lengths);
+        finish_case(covered, test, random);
+        test.far = true;
+        ran += run_attention(covered, test, random) ? 1 : 0;
+    }
+    CHECK_MESSAGE(ran >= 1, "tensors far apart never ask for this specialization");
+}
+
 void run_plain_line(const Covered& covered, tests::Random& random) {
     int ran = 0;
+    run_far(covered, random);
     for (const Lengths& lengths : edges(covered.attention->kernel)) {
         AttentionCase test = case_of(covered, lengths);
         finish_case(covered, test, random);
@@ -170,8 +186,9 @@ RequestsShape random_requests(const Covered& covered, tests::Random& random) {
 void run_random_requests(const Covered& covered, int wanted, tests::Random& random) {
     int ran = 0;
     for (int tries = 0; ran < wanted && tries < 200 * wanted; ++tries) {
-        const RequestsShape shape = random_requests(covered, random);
+        RequestsShape shape = random_requests(covered, random);
         if (shape.total_queries() == 0) continue;
+        shape.far = ran % 4 == 3;
         ran += run_requests(covered, shape, some_sms(covered, random), random) ? 1 : 0;
     }
     CHECK_MESSAGE(ran == wanted, "random requests hardly ever ask for this specialization");

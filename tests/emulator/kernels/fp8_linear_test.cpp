@@ -193,7 +193,10 @@ TEST_CASE("column_sums") {
             tests::HostTensor x(dtype("format"), {rows, cols}, {{}, {0, padding}});
             x.fill_normal(random);
             tests::HostTensor out(dtype("out"), {cols});
-            const EmulatedTensor device_x(x, EmulatedTensor::Use::input, i % 2);
+            // Now and then with rows so far apart that no 32 bits hold their distance.
+            const EmulatedTensor device_x(
+                x, EmulatedTensor::Use::input, i % 2, {},
+                i % 4 >= 2 ? EmulatedTensor::Spread::far : EmulatedTensor::Spread::near);
             const EmulatedTensor device_out(out, EmulatedTensor::Use::output);
             policy::ColumnSumsProblem problem;
             problem.format = static_cast<int>(x.dtype());
@@ -221,14 +224,16 @@ TEST_CASE("column_sums") {
             params.parts = parts.as<float>();
             params.arrived = counters.as<unsigned>();
             reference::column_sums(x.view(), out.view());
-            for (int again = 0; again < 2; ++again) {
+            const auto launch = [&](BlockOrder order) {
                 // The parts of the launch before would stand in for those that are not there yet.
                 std::ranges::fill(std::span(parts.data(), parts.bytes()), std::byte{0xff});
-                launch_choice(covered.spec, choice.geometry, &params, random);
-                const tests::HostTensor actual = device_out.download();
-                CHECK(actual.surroundings_intact());
-                JITNEY_CHECK_CLOSE(actual, out, (tests::Tolerance{1e-3, 1e-2}));
-            }
+                launch_choice(covered.spec, choice.geometry, &params, random, {.order = order});
+            };
+            launch(BlockOrder::shuffled);
+            const tests::HostTensor actual = device_out.download();
+            CHECK(actual.surroundings_intact());
+            JITNEY_CHECK_CLOSE(actual, out, (tests::Tolerance{1e-3, 1e-2}));
+            check_any_order(launch, [&] { return device_out.bits(); });
         }
     }
 }

@@ -20,6 +20,7 @@ namespace {
 
 using tests::Fp8QuantizeCase;
 using tests::Fp8QuantizeProblem;
+using Spread = EmulatedTensor::Spread;
 
 int constant(const policy::Spec& spec, const char* name) {
     return policy::value_of(spec, name);
@@ -29,11 +30,11 @@ int constant(const policy::Spec& spec, const char* name) {
 // problem has what the device has.
 class Launch {
   public:
-    Launch(Fp8QuantizeProblem& problem, std::int64_t shift)
+    Launch(Fp8QuantizeProblem& problem, std::int64_t shift, Spread spread)
         : problem_(problem),
-          x_(problem.x, EmulatedTensor::Use::input, shift),
-          out_(problem.out, EmulatedTensor::Use::output, shift),
-          transposed_(problem.out_transposed, EmulatedTensor::Use::output, shift),
+          x_(problem.x, EmulatedTensor::Use::input, shift, {}, spread),
+          out_(problem.out, EmulatedTensor::Use::output, shift, {}, spread),
+          transposed_(problem.out_transposed, EmulatedTensor::Use::output, shift, {}, spread),
           multiplier_(problem.multiplier, problem.test.dynamic ? EmulatedTensor::Use::output
                                                                : EmulatedTensor::Use::input),
           scale_(problem.scale, EmulatedTensor::Use::output),
@@ -106,11 +107,11 @@ class Launch {
 };
 
 bool run_problem(const policy::Spec& spec, Fp8QuantizeProblem problem, std::int64_t shift,
-                 tests::Random& random) {
+                 tests::Random& random, Spread spread = Spread::near) {
     INFO(policy::text_of(spec), ": ", problem.test.text(), ", shifted by ", shift, ", ",
          random.text());
     Fp8QuantizeProblem expected = problem;
-    if (!Launch(problem, shift).run(spec, random)) return false;
+    if (!Launch(problem, shift, spread).run(spec, random)) return false;
     expected.run_reference();
     if (problem.test.dynamic) {  // the other pass has the codes
         expected.out = problem.out;
@@ -157,6 +158,15 @@ void run_edges(const policy::Spec& spec, tests::Random& random) {
     }
 }
 
+// Rows of everything so far apart that no 32 bits hold their distance.
+void run_far(const policy::Spec& spec, tests::Random& random) {
+    for (const auto& shape : std::vector<std::vector<std::int64_t>>{{130, 72}, {3, 3}, {2, 300}}) {
+        Fp8QuantizeCase test = case_of(spec);
+        test.shape = shape;
+        CHECK(run_problem(spec, Fp8QuantizeProblem(test, random), 0, random, Spread::far));
+    }
+}
+
 Fp8QuantizeCase random_case(const policy::Spec& spec, tests::Random& random) {
     Fp8QuantizeCase test = case_of(spec);
     const std::int64_t step = random.chance(0.5) ? 16 : 1;
@@ -186,6 +196,7 @@ TEST_CASE("fp8_quantize") {
     for (const Covered& covered : covered_lines(policy::KernelId::fp8_quantize)) {
         INFO(policy::text_of(covered.spec));
         run_edges(covered.spec, random);
+        run_far(covered.spec, random);
         for (int i = 0; i < problems_a_line(12); ++i) {
             const Fp8QuantizeCase test = random_case(covered.spec, random);
             const std::int64_t shift = random.chance(0.3) ? random.integer(1, 3) : 0;

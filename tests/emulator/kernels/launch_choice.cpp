@@ -1,7 +1,5 @@
 #include "tests/emulator/kernels/launch_choice.hpp"
 
-#include <doctest/doctest.h>
-
 #include <string>
 
 #include "tests/emulator/kernels/registry.hpp"
@@ -10,7 +8,7 @@
 namespace jitney::emulator {
 
 void launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, void* params,
-                   tests::Random& random) {
+                   tests::Random& random, const Blocks& blocks) {
     const Kernel* kernel = find_compiled(policy::text_of(spec));
     REQUIRE(kernel != nullptr);
     const auto dim3 = [](const std::array<unsigned, 3>& sizes) {
@@ -24,7 +22,8 @@ void launch_choice(const policy::Spec& spec, const policy::Geometry& geometry, v
     shape.programmatic_dependent = geometry.programmatic;
     void* arguments[] = {params};
     try {
-        launch(*kernel, shape, arguments, {.seed = random.bits()});
+        launch(*kernel, shape, arguments,
+               {.seed = random.bits(), .order = blocks.order, .only = blocks.only});
     } catch (const Fault& fault) {
         FAIL(std::string(fault.what()));
     }

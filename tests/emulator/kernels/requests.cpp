@@ -96,6 +96,7 @@ std::string RequestsShape::text() const {
     if (alibi) text += ", alibi";
     if (sinks) text += ", sinks";
     if (new_len != 0) text += fmt::format(", append {}", new_len);
+    if (far) text += ", far apart";
     return text;
 }
 

@@ -48,6 +48,7 @@ struct RequestsShape {
     bool alibi = false;
     bool sinks = false;
     tests::Layout pool_layout;
+    bool far = false;  // every tensor's rows lie far apart, as EmulatedTensor::Spread says
 
     std::int64_t batch() const { return static_cast<std::int64_t>(requests.size()); }
     std::int64_t q_heads() const { return kv_heads * group; }

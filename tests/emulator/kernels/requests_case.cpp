@@ -28,32 +28,66 @@ class Numbers {
         if (any_) std::memcpy(buffer_.data(), values.data(), buffer_.bytes());
         buffer_.make_read_only();
     }
+    // The same in rows of so many, which lie `stride` apart.
+    Numbers(const std::vector<int>& values, const char* name, int row, int stride)
+        : buffer_(far_rows(values.size(), row, stride, name)), any_(!values.empty()) {
+        for (std::size_t i = 0; i < values.size(); ++i)
+            buffer_.as<int>()[place(i, row, stride)] = values[i];
+        buffer_.make_read_only();
+    }
     const int* data() const { return any_ ? buffer_.as<int>() : nullptr; }
 
   private:
+    static std::size_t place(std::size_t i, int row, int stride) {
+        if (row == 0) return i;
+        const auto width = static_cast<std::size_t>(row);
+        return i / width * static_cast<std::size_t>(stride) + i % width;
+    }
+    static Buffer far_rows(std::size_t count, int row, int stride, const char* name) {
+        Intervals existing;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t first = place(i, row, stride) * sizeof(int);
+            existing.add(first, first + sizeof(int));
+        }
+        return Buffer(count == 0 ? 0 : existing.runs().back().end, existing, name);
+    }
+
     Buffer buffer_;
     bool any_;
 };
 
 struct Memory {
     explicit Memory(const Requests& batch)
-        : q(batch.q, Use::input),
-          k(batch.k, cache_use(batch), 0, batch.elements_of_keys(0)),
-          v(batch.v, cache_use(batch), 0, batch.elements_of_keys(0)),
-          out(batch.out, Use::output),
-          lse(batch.lse, Use::output),
+        : q(batch.q, Use::input, 0, {}, spread(batch)),
+          k(batch.k, cache_use(batch), 0, batch.elements_of_keys(0), spread(batch)),
+          v(batch.v, cache_use(batch), 0, batch.elements_of_keys(0), spread(batch)),
+          out(batch.out, Use::output, 0, {}, spread(batch)),
+          lse(batch.lse, Use::output, 0, {}, spread(batch)),
           slopes(batch.slopes, Use::input),
           sinks(batch.sinks, Use::input),
-          new_k(batch.new_k, Use::input),
-          new_v(batch.new_v, Use::input),
+          new_k(batch.new_k, Use::input, 0, {}, spread(batch)),
+          new_v(batch.new_v, Use::input, 0, {}, spread(batch)),
           qo_indptr(batch.tables.qo_indptr, "qo_indptr"),
           kv_indptr(batch.tables.kv_indptr, "kv_indptr"),
           kv_lens(batch.tables.kv_lens, "kv_lens"),
-          page_table(batch.tables.page_table, "the page table"),
+          page_table(batch.tables.page_table, "the page table", batch.tables.table_stride,
+                     table_stride(batch)),
           request_rows(batch.tables.request_rows, "request_rows"),
           kv_page_indptr(batch.tables.kv_page_indptr, "kv_page_indptr"),
           last_page_len(batch.tables.last_page_len, "last_page_len") {
-        if (batch.mask) mask.emplace(*batch.mask, Use::input, 0, batch.elements_of_mask());
+        if (batch.mask) {
+            mask.emplace(*batch.mask, Use::input, 0, batch.elements_of_mask(), spread(batch));
+        }
+    }
+
+    // Rows of the table are an int apart, so that the third is out of its reach.
+    static int table_stride(const Requests& batch) {
+        constexpr int kFar = (1 << 30) + 8;
+        const int dense = batch.tables.table_stride;
+        return batch.shape.far && dense != 0 ? kFar : dense;
+    }
+    static EmulatedTensor::Spread spread(const Requests& batch) {
+        return batch.shape.far ? EmulatedTensor::Spread::far : EmulatedTensor::Spread::near;
     }
 
     static Use cache_use(const Requests& batch) {
@@ -112,7 +146,7 @@ void set_lengths(AttentionParams& params, const Requests& batch, const Memory& m
             break;
     }
     params.page_tables = batch.shape.kv == KvForm::page_lists ? kTableIndptr : kTableRows;
-    params.table_stride = batch.tables.table_stride;
+    params.table_stride = Memory::table_stride(batch);
     params.kv_indptr = memory.kv_indptr.data();
     params.kv_lens = memory.kv_lens.data();
     params.page_table = memory.page_table.data();
@@ -274,7 +308,13 @@ std::optional<policy::AttentionChoice> run_requests(const Covered& covered,
                             static_cast<int>(shape.longest_keys())};
         launch_choice(choice->mask_bits->spec, choice->mask_bits->geometry, &params, random);
     }
-    launch_choice(choice->spec, choice->geometry, &params, random);
+    const auto launch = [&](BlockOrder order) {
+        launch_choice(choice->spec, choice->geometry, &params, random, {.order = order});
+    };
+    launch(BlockOrder::shuffled);
+    if (choice->splits > 2) {
+        check_any_order(launch, [&] { return std::pair(memory.out.bits(), memory.lse.bits()); });
+    }
     check_result(batch, memory);
     split.check();
     return choice;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "kernel_sources/common/constants.h"
 #include "operations/check.hpp"
@@ -21,16 +22,20 @@ namespace {
 using tests::Positions;
 using tests::RotaryCase;
 using tests::RotaryProblem;
+using Spread = EmulatedTensor::Spread;
 
 struct Tensors {
-    Tensors(const RotaryProblem& problem, std::int64_t shift)
-        : q(problem.q, EmulatedTensor::Use::input, shift),
-          k(problem.k, EmulatedTensor::Use::input, shift),
-          q_out(problem.q_out, EmulatedTensor::Use::output, shift),
-          k_out(problem.k_out, EmulatedTensor::Use::output, shift),
-          cos(problem.cos, EmulatedTensor::Use::input),
-          sin(problem.sin, EmulatedTensor::Use::input) {
-        if (problem.positions) positions.emplace(*problem.positions, EmulatedTensor::Use::input);
+    Tensors(const RotaryProblem& problem, std::int64_t shift, Spread spread = Spread::near)
+        : q(problem.q, EmulatedTensor::Use::input, shift, {}, spread),
+          k(problem.k, EmulatedTensor::Use::input, shift, {}, spread),
+          q_out(problem.q_out, EmulatedTensor::Use::output, shift, {}, spread),
+          k_out(problem.k_out, EmulatedTensor::Use::output, shift, {}, spread),
+          cos(problem.cos, EmulatedTensor::Use::input, 0, {}, spread),
+          sin(problem.sin, EmulatedTensor::Use::input, 0, {}, spread) {
+        if (problem.positions) {
+            positions.emplace(*problem.positions, EmulatedTensor::Use::input, 0,
+                              std::vector<bool>(), spread);
+        }
     }
 
     EmulatedTensor q;
@@ -63,10 +68,10 @@ bool launch_rotary(const policy::Spec& spec, const RotaryArgs& args, tests::Rand
 }
 
 bool run_rotary(const policy::Spec& spec, const RotaryCase& test, std::int64_t shift,
-                tests::Random& random) {
+                tests::Random& random, Spread spread = Spread::near) {
     INFO(policy::text_of(spec), ": ", test.text(), ", shifted by ", shift, ", ", random.text());
     RotaryProblem problem(test, random);
-    const Tensors tensors(problem, shift);
+    const Tensors tensors(problem, shift, spread);
     if (!launch_rotary(spec, tests::rotary_call<RotaryArgs>(test, tensors), random)) return false;
     problem.run_reference();
     check_result(tensors.q_out, problem.q_out);
@@ -99,6 +104,22 @@ int run_edges(const policy::Spec& spec, tests::Random& random) {
     return ran;
 }
 
+// Rows, heads and positions so far apart that no 32 bits hold their distance.
+void run_far(const policy::Spec& spec, tests::Random& random) {
+    for (const Positions positions : {Positions::none, Positions::each_64}) {
+        RotaryCase test = case_of(spec);
+        test.batch = 2;
+        test.length = 3;
+        test.heads = 2;
+        test.kv_heads = 2;
+        test.head_dim = test.rotary_dim = 64;
+        test.positions = positions;
+        const std::int64_t shift = policy::value_of(spec, "pairs") == 1 ? 1 : 0;
+        CHECK_MESSAGE(run_rotary(spec, test, shift, random, Spread::far),
+                      "tensors far apart do not ask for this specialization");
+    }
+}
+
 RotaryCase random_case(const policy::Spec& spec, tests::Random& random) {
     RotaryCase test = case_of(spec);
     test.batch = random.integer(1, 3);
@@ -123,6 +144,7 @@ TEST_CASE("rotary_emb") {
         INFO(policy::text_of(covered.spec));
         CHECK_MESSAGE(run_edges(covered.spec, random) >= 2,
                       "the edge cases hardly ever ask for this specialization");
+        run_far(covered.spec, random);
         const int wanted = problems_a_line(12);
         int ran = 0;
         for (int tries = 0; ran < wanted && tries < 100 * wanted; ++tries) {
