@@ -16,6 +16,12 @@ bool has_fp8_tensor_cores() {
     return false;
 }
 
+bool adds_in_few_bits() {
+    const runtime::DeviceInfo& device = runtime::device(0);
+    const int arch = 10 * device.major + device.minor;
+    return arch == 89 || arch >= 120;
+}
+
 Fp8GemmOnDevice::Fp8GemmOnDevice(const Fp8GemmProblem& problem)
     : a(problem.a), b(problem.b), out(problem.out), scale(problem.scale) {
     if (problem.bias) bias.emplace(*problem.bias);
@@ -34,6 +40,7 @@ Fp8GemmTensors Fp8GemmOnDevice::views() const {
 void run_fp8_gemm(const Fp8GemmCase& test, Random& random) {
     INFO(test.text(), " ", random.text());
     Fp8GemmProblem problem(test, random);
+    problem.test.few_bits = adds_in_few_bits();
     const Fp8GemmOnDevice device(problem);
     const Scope scope("fp8_gemm_mma");
     fp8_gemm(problem.args(device.views()));

@@ -12,6 +12,9 @@ namespace jitney::tests {
 // False, with a message, where the GPU has no FP8 tensor cores: nothing to test there.
 bool has_fp8_tensor_cores();
 
+// Whether this GPU multiplies FP8 by units that add up in few bits.
+bool adds_in_few_bits();
+
 // The tensors of a problem on the GPU.
 struct Fp8GemmOnDevice {
     explicit Fp8GemmOnDevice(const Fp8GemmProblem& problem);

@@ -142,6 +142,7 @@ TEST_CASE("fp8_gemm: rows lie further apart than 32 bits tell" *
     Random random = Random::fresh();
     constexpr std::int64_t distance = std::int64_t{3} << 30;
     Fp8GemmCase test = case_of(3, 32, 64);
+    test.few_bits = adds_in_few_bits();
     test.out = DType::fp8_e4m3;
     Fp8GemmProblem problem(test, random);
     const Fp8GemmOnDevice device(problem);
@@ -223,6 +224,7 @@ TEST_CASE("fp8_gemm: a captured call reads its scale anew at each replay") {
     Random random = Random::fresh();
     for (const std::int64_t m : {16, 64}) {
         Fp8GemmCase test = case_of(m, 256, 4096);
+        test.few_bits = adds_in_few_bits();
         test.out = DType::fp32;
         Fp8GemmProblem problem(test, random);
         Fp8GemmOnDevice device(problem);
