@@ -2,7 +2,7 @@
 // even. bf16 has a conversion instruction from sm_80 on; below, the rounding is done on the bits.
 #pragma once
 
-#include "common/builtins.cuh"
+#include "common/bf16.cuh"
 
 namespace jitney {
 
@@ -18,19 +18,13 @@ JITNEY_DEVICE float fp16_value(unsigned short bits) {
     return x;
 }
 
-JITNEY_DEVICE float bf16_value(unsigned short bits) {
-    return __uint_as_float(static_cast<unsigned>(bits) << 16);
-}
-
 JITNEY_DEVICE unsigned short bf16_bits(float x) {
 #if __CUDA_ARCH__ >= 800
     unsigned short bits;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
     return bits;
 #else
-    const unsigned bits = __float_as_uint(x);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
-    return static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    return bf16_bits_software(x);
 #endif
 }
 

@@ -9,8 +9,7 @@
 // formats is exact in fp16.
 #pragma once
 
-#include "common/builtins.cuh"
-#include "common/constants.h"
+#include "common/fp8_software.cuh"
 
 namespace jitney {
 
@@ -30,8 +29,7 @@ JITNEY_DEVICE unsigned fp8_unpack(unsigned codes) {
         }
     } else {
         static_assert(format == kFp8E5m2);
-        // The upper byte of an fp16.
-        pair = __byte_perm(codes, 0, upper ? 0x3424 : 0x1404);
+        pair = fp8_unpack_e5m2<upper>(codes);
     }
     return pair;
 }

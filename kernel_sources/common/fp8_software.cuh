@@ -1,5 +1,5 @@
-// fp32 to the 8-bit floating formats without their instruction: round to nearest even, what is too
-// large becomes the largest finite number of its sign, NaN stays NaN. Bit for bit what
+// The 8-bit floating formats without their instructions. From fp32: round to nearest even, what is
+// too large becomes the largest finite number of its sign, NaN stays NaN. Bit for bit what
 // cvt.rn.satfinite gives, for every input.
 #pragma once
 
@@ -44,6 +44,13 @@ JITNEY_DEVICE unsigned fp8_bits_software(float x) {
     const unsigned rounded = magnitude + ((1u << (dropped - 1)) - 1) + (magnitude >> dropped & 1u);
     const unsigned code = (rounded - (Layout::smallest_normal - (1u << 23))) >> dropped;
     return sign | (code < Layout::largest ? code : Layout::largest);
+}
+
+// E5M2 codes 0 and 1 of the four (or 2 and 3, where `upper`) as fp16, of which they are the upper
+// bytes.
+template <bool upper>
+JITNEY_DEVICE unsigned fp8_unpack_e5m2(unsigned codes) {
+    return __byte_perm(codes, 0, upper ? 0x3424 : 0x1404);
 }
 
 }  // namespace jitney

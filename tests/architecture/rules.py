@@ -160,7 +160,7 @@ def included(path, header, exists):
             if exists(base + header):
                 return base + header
         return None
-    if path.startswith("tests/emulator/"):
+    if path.startswith(("tests/emulator/", "tests/wrappers/")):
         # Device code on the CPU: includes as device code has them, some of twins.
         for base in ("kernel_sources/", "tests/emulator/include/"):
             if exists(base + header):

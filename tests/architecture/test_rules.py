@@ -26,6 +26,7 @@ CLEAN = {
     "tests/emulator/include/common/mma.cuh": '#include "common/builtins.cuh"\n',
     "tests/emulator/include/common/builtins.cuh": "#include <cstdint>\n",
     "tests/emulator/toys/product.cpp": '#include "attention/params.h"\n#include "common/mma.cuh"\n',
+    "tests/wrappers/kernels.cuh": '#include "common/mma.cuh"\n',
     "cli/main.cpp": "#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\nint main() { exit(1); }\n",
     "tests/cache/test_store.cpp": '#include <doctest/doctest.h>\n#include "cache/store.hpp"\n'
     'const char* text = R"(\n#include <cuda.h>\nasm("")\n)";\n',

@@ -1,9 +1,7 @@
-// Twin of kernel_sources/common/fp8_mma.cuh. The sums of a product are those of fp32: what a tensor
-// core loses is not imitated.
+// Twin of kernel_sources/common/fp8_mma.cuh.
 #pragma once
 
-#include "common/builtins.cuh"
-#include "common/constants.h"
+#include "common/fp8_software.cuh"
 #include "tests/emulator/machine/formats.hpp"
 #include "tests/emulator/twins/tensor_core.hpp"
 
@@ -15,6 +13,7 @@ constexpr int kExponentBits = format == kFp8E4m3 ? 4 : 5;
 template <int format, bool upper>
 JITNEY_DEVICE unsigned fp8_unpack(unsigned codes) {
     static_assert(format == kFp8E4m3 || format == kFp8E5m2);
+    if constexpr (format == kFp8E5m2) return fp8_unpack_e5m2<upper>(codes);
     unsigned pair = 0;
     for (unsigned i = 0; i < 2; ++i) {
         const unsigned code = codes >> 8 * (i + (upper ? 2 : 0)) & 0xff;
