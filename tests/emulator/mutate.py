@@ -125,9 +125,6 @@ class Tree:
             process.wait()
         return said is None, said
 
-    def path(self, fault):
-        return os.path.join(self.source, "kernel_sources", fault.file)
-
 
 def notice(output):
     """The gist of what a failed test said: a fault, a wrong result, a signal, a check."""
@@ -141,7 +138,7 @@ def notice(output):
 
 
 def judge(tree, fault):
-    path = tree.path(fault)
+    path = fault.path(tree.source)
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if text.count(fault.text) != 1:

@@ -12,7 +12,7 @@ class Mutations(unittest.TestCase):
     def test_texts(self):
         for fault in FAULTS:
             with self.subTest(file=fault.file, what=fault.what):
-                with open(os.path.join(ROOT, "kernel_sources", fault.file), encoding="utf-8") as file:
+                with open(fault.path(ROOT), encoding="utf-8") as file:
                     self.assertEqual(file.read().count(fault.text), 1)
                 self.assertNotEqual(fault.text, fault.fault)
 
