@@ -28,13 +28,17 @@ void resolve(const DynamicLibrary& library, const char* symbol, Function& functi
     std::memcpy(&function, &address, sizeof function);
 }
 
-struct Probe {
+constexpr LibrarySearch kSearch = {
+    .name = "the CUDA driver", .variable = "JITNEY_LIBCUDA", .sonames = kSonames};
+
+// The library, its functions and its version: all that can be known before the driver starts.
+struct Opened {
     Driver table;
     DriverStatus status;
+    std::string missing;
 
-    Probe() {
-        OpenedLibrary opened = open_library(
-            {.name = "the CUDA driver", .variable = "JITNEY_LIBCUDA", .sonames = kSonames});
+    Opened() {
+        OpenedLibrary opened = open_library(kSearch, find_libraries(kSearch));
         if (!opened.library) {
             status.problem = fmt::format(
                 "no CUDA driver: {}; install the NVIDIA driver, or run this on a machine that "
@@ -44,28 +48,19 @@ struct Probe {
         }
         status.path = opened.found.path;
         status.how = opened.found.how;
-        const auto begin = std::chrono::steady_clock::now();
-        const std::string missing = fill(opened.library);
+        missing = fill(opened.library);
         opened.library.keep();
-        start(missing);
-        if (!status.usable) return;
-        const std::chrono::duration<double, std::milli> spent =
-            std::chrono::steady_clock::now() - begin;
-        log::info(
-            fmt::format("the CUDA driver {} ({}) supports CUDA {}, sees {} GPUs, started in "
-                        "{:.1f} ms",
-                        status.path, status.how, version_text(status.version), status.device_count,
-                        spent.count()));
+        if (table.cuDriverGetVersion != nullptr) table.cuDriverGetVersion(&status.version);
     }
 
   private:
     // The first required symbol that the library lacks.
     std::string fill(const DynamicLibrary& library) {
-        std::string missing;
+        std::string lacking;
 #define JITNEY_NAME(function) #function
 #define JITNEY_REQUIRED(function)                            \
     resolve(library, JITNEY_NAME(function), table.function); \
-    if (table.function == nullptr && missing.empty()) missing = JITNEY_NAME(function);
+    if (table.function == nullptr && lacking.empty()) lacking = JITNEY_NAME(function);
 #define JITNEY_OPTIONAL(function) resolve(library, JITNEY_NAME(function), table.function);
         JITNEY_DRIVER_FUNCTIONS(JITNEY_REQUIRED)
         JITNEY_OPTIONAL_DRIVER_FUNCTIONS(JITNEY_OPTIONAL)
@@ -77,11 +72,36 @@ struct Probe {
         if (table.cuEventElapsedTime == nullptr) {
             resolve(library, "cuEventElapsedTime", table.cuEventElapsedTime);
         }
-        return missing;
+        return lacking;
+    }
+};
+
+// Never destroyed: the driver may be asked while the program ends.
+const Opened& opened_driver() {
+    static const Opened* const result = new Opened;
+    return *result;
+}
+
+struct Probe {
+    const Driver& table = opened_driver().table;
+    DriverStatus status = opened_driver().status;
+
+    Probe() {
+        if (status.path.empty()) return;
+        const auto begin = std::chrono::steady_clock::now();
+        start(opened_driver().missing);
+        if (!status.usable) return;
+        const std::chrono::duration<double, std::milli> spent =
+            std::chrono::steady_clock::now() - begin;
+        log::info(
+            fmt::format("the CUDA driver {} ({}) supports CUDA {}, sees {} GPUs, started in "
+                        "{:.1f} ms",
+                        status.path, status.how, version_text(status.version), status.device_count,
+                        spent.count()));
     }
 
+  private:
     void start(const std::string& missing) {
-        if (table.cuDriverGetVersion != nullptr) table.cuDriverGetVersion(&status.version);
         if (status.version != 0 && status.version < kMinimumDriverVersion) {
             status.problem = fmt::format(
                 "the CUDA driver {} supports CUDA {}, and Jitney needs {} or newer: update the "
@@ -139,7 +159,6 @@ struct Probe {
     }
 };
 
-// Never destroyed: the driver may be asked while the program ends.
 const Probe& probe() {
     static const Probe* const result = new Probe;
     return *result;
@@ -179,6 +198,19 @@ ErrorCode code_of(CUresult result) {
 
 const DriverStatus& driver_status() {
     return probe().status;
+}
+
+int driver_version() {
+    return opened_driver().status.version;
+}
+
+std::vector<std::string> refused_drivers() {
+    std::vector<std::string> texts;
+    for (const FoundLibrary& each : find_libraries(kSearch)) {
+        if (each.path == opened_driver().status.path) break;
+        if (!each.refusal.empty()) texts.push_back(text_of_refusal(kSearch, each));
+    }
+    return texts;
 }
 
 const Driver& detail::need_driver() {

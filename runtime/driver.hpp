@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 namespace jitney::runtime {
 
@@ -91,6 +92,13 @@ struct DriverStatus {
 };
 
 const DriverStatus& driver_status();
+
+// The newest CUDA that the driver supports, asked without starting it; 0 where there is none.
+int driver_version();
+
+// For a person: the driver libraries that stand before the one that is used and are not trusted,
+// each with the reason and the mend.
+std::vector<std::string> refused_drivers();
 
 // Whether there are a driver and a GPU.
 inline bool driver_available() {

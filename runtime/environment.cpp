@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "runtime/log.hpp"
@@ -24,6 +25,16 @@ std::optional<std::string> environment(const char* name) {
     const char* value = secure_getenv(name);
     if (value == nullptr || *value == '\0') return std::nullopt;
     return value;
+}
+
+std::vector<std::string> parts_of_path(std::string_view list) {
+    std::vector<std::string> parts;
+    for (std::size_t start = 0; start <= list.size();) {
+        const std::size_t end = std::min(list.find(':', start), list.size());
+        parts.emplace_back(list.substr(start, end - start));
+        start = end + 1;
+    }
+    return parts;
 }
 
 bool jit_enabled() {

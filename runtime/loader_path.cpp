@@ -3,15 +3,21 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
 
+#include "runtime/environment.hpp"
+
 namespace jitney::runtime {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The format that glibc has written since 2.2: a header, then entries, then the strings, whose
 // offsets count from the header.
@@ -54,6 +60,17 @@ bool is_default(const std::string& directory) {
         if (directory.rfind(std::string(root) + "/", 0) == 0) return true;
     }
     return false;
+}
+
+// Whether LD_LIBRARY_PATH names the directory; the loader does not tell that either.
+bool is_of_environment(const std::string& directory) {
+    const auto same = [&directory](const std::string& part) {
+        return fs::path(part + "/").lexically_normal() ==
+               fs::path(directory + "/").lexically_normal();
+    };
+    const std::string list = environment("LD_LIBRARY_PATH").value_or("");
+    const std::vector<std::string> parts = parts_of_path(list);
+    return std::any_of(parts.begin(), parts.end(), same);
 }
 
 LoaderDirectories loader_directories() {
@@ -114,18 +131,18 @@ std::vector<std::string> paths_in_loader_cache(std::string_view cache, std::stri
     return paths;
 }
 
-std::vector<std::string> paths_in_loader_directories(const char* soname) {
+std::vector<LoaderPath> paths_in_loader_directories(const char* soname) {
     static const LoaderDirectories directories = loader_directories();
     static const std::string cache = read_file("/etc/ld.so.cache");
-    std::vector<std::string> paths;
+    std::vector<LoaderPath> paths;
     for (const std::string& directory : directories.searched) {
-        paths.push_back(directory + "/" + soname);
+        paths.push_back({directory + "/" + soname, !is_of_environment(directory)});
     }
     for (std::string& path : paths_in_loader_cache(cache, soname)) {
-        paths.push_back(std::move(path));
+        paths.push_back({std::move(path)});
     }
     for (const std::string& directory : directories.defaults) {
-        paths.push_back(directory + "/" + soname);
+        paths.push_back({directory + "/" + soname});
     }
     return paths;
 }

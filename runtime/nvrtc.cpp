@@ -13,7 +13,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "cache/trust.hpp"
 #include "jitney/error.hpp"
+#include "runtime/driver.hpp"
 #include "runtime/dynamic_library.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/log.hpp"
@@ -28,11 +30,17 @@ constexpr std::string_view kLibraryPrefix = "libnvrtc.so.";
 constexpr std::string_view kBuiltinsPrefix = "libnvrtc-builtins.so.";
 constexpr CompilerVersion kOldest = {12, 0};
 constexpr const char* kMend =
-    "install libnvrtc of CUDA 12 or 13, set JITNEY_LIBNVRTC to its full path, or fill the cache "
-    "ahead with jitney prewarm where it is installed";
+    "install libnvrtc of CUDA 12 or 13 (the Python packages nvidia-cuda-nvrtc-cu12 and, for CUDA "
+    "13, nvidia-cuda-nvrtc have it), set JITNEY_LIBNVRTC to its full path, or fill the cache ahead "
+    "with jitney prewarm where it is installed";
 
-constexpr LibrarySearch kSearch = {
-    .name = "NVRTC", .variable = "JITNEY_LIBNVRTC", .sonames = kSonames, .toolkit = true};
+constexpr std::array kPackages = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
+
+constexpr LibrarySearch kSearch = {.name = "NVRTC",
+                                   .variable = "JITNEY_LIBNVRTC",
+                                   .sonames = kSonames,
+                                   .toolkit = true,
+                                   .packages = kPackages};
 
 // Takes a number and, unless the text ends there, a dot.
 std::optional<int> take_number(std::string_view& text) {
@@ -76,6 +84,25 @@ std::vector<fs::path> builtins_beside(const fs::path& file, std::optional<int> m
     return found;
 }
 
+// 13 of "libnvrtc.so.13"; nothing where the name tells none.
+std::optional<int> major_of(const FoundLibrary& library) {
+    return version_after(fs::path(library.path).filename().string(), kLibraryPrefix).major;
+}
+
+// NVRTC runs the code of its builtins library: it is held to the same rule.
+std::string distrust_of_builtins(const std::string& path) {
+    std::error_code ignored;
+    const fs::path real = fs::canonical(path, ignored);
+    for (const fs::path& file : {fs::path(path), real}) {
+        for (const fs::path& each : builtins_beside(file, std::nullopt)) {
+            const std::string why =
+                cache::distrust_of_code(cache::FileSystem::posix(), each.string());
+            if (!why.empty()) return fmt::format("needs {}, which {}", each.string(), why);
+        }
+    }
+    return {};
+}
+
 template <class Function>
 bool resolve(const DynamicLibrary& library, const char* symbol, Function& function) {
     void* address = library.symbol(symbol);
@@ -83,16 +110,47 @@ bool resolve(const DynamicLibrary& library, const char* symbol, Function& functi
     return address != nullptr;
 }
 
-void fill(const DynamicLibrary& library, Nvrtc& table) {
+// Fills the table; why the library is no NVRTC that will do, where it is none.
+std::string fill(const DynamicLibrary& library, Nvrtc& table) {
     std::string missing;
 #define JITNEY_RESOLVE(function) \
     if (!resolve(library, #function, table.function) && missing.empty()) missing = #function;
     JITNEY_NVRTC_FUNCTIONS(JITNEY_RESOLVE)
 #undef JITNEY_RESOLVE
     if (!missing.empty()) {
-        throw Error(ErrorCode::no_compiler, fmt::format("{} has no {}, so it is no NVRTC: {}",
-                                                        library.path(), missing, kMend));
+        return fmt::format("{} has no {}, so it is no NVRTC", library.path(), missing);
     }
+    table.nvrtcVersion(&table.version.major, &table.version.minor);
+    if (table.version.major < kOldest.major) {
+        return fmt::format("{} is NVRTC {}.{}, older than {}.{}", library.path(),
+                           table.version.major, table.version.minor, kOldest.major, kOldest.minor);
+    }
+    return {};
+}
+
+// The driver loads no machine code of a newer CUDA's major version.
+bool is_too_new(const FoundLibrary& library, int driver_version) {
+    const int major = major_of(library).value_or(0);
+    return driver_version != 0 && major > driver_version / 1000;
+}
+
+// What the search finds, in the order in which it is tried: what the driver can't load the output
+// of comes last. The driver is asked only where that makes a difference.
+std::vector<FoundLibrary> candidates() {
+    std::vector<FoundLibrary> found = find_libraries(kSearch);
+    for (FoundLibrary& each : found) {
+        if (each.checked && each.refusal.empty()) each.refusal = distrust_of_builtins(each.path);
+    }
+    const auto differs = [&found](const FoundLibrary& each) {
+        return major_of(each) != major_of(found.front());
+    };
+    if (std::any_of(found.begin(), found.end(), differs)) {
+        const int driver = driver_version();
+        std::stable_partition(found.begin(), found.end(), [driver](const FoundLibrary& each) {
+            return !is_too_new(each, driver);
+        });
+    }
+    return found;
 }
 
 // NVRTC opens its builtins by their bare name, which finds them only on the loader's path. Opened
@@ -110,7 +168,10 @@ void open_builtins(const std::string& path, const CompilerVersion& version) {
 
 const Nvrtc* open_nvrtc() {
     const auto start = std::chrono::steady_clock::now();
-    OpenedLibrary opened = open_library(kSearch);
+    auto table = std::make_unique<Nvrtc>();
+    OpenedLibrary opened =
+        open_library(kSearch, candidates(),
+                     [&table](const DynamicLibrary& library) { return fill(library, *table); });
     if (!opened.library) {
         // Where the variable names it, the error says already what to set it to.
         const bool named = environment(kSearch.variable).has_value();
@@ -120,16 +181,7 @@ const Nvrtc* open_nvrtc() {
                                                     "where NVRTC is installed")
                                       : fmt::format("; {}", kMend)));
     }
-    auto table = std::make_unique<Nvrtc>();
     table->path = opened.found.path;
-    fill(opened.library, *table);
-    table->nvrtcVersion(&table->version.major, &table->version.minor);
-    if (table->version.major < kOldest.major) {
-        throw Error(ErrorCode::no_compiler,
-                    fmt::format("{} is NVRTC {}.{}, older than {}.{}: {}", table->path,
-                                table->version.major, table->version.minor, kOldest.major,
-                                kOldest.minor, kMend));
-    }
     int count = 0;
     if (table->nvrtcGetNumSupportedArchs(&count) == NVRTC_SUCCESS && count > 0) {
         table->archs.resize(static_cast<std::size_t>(count));
@@ -146,9 +198,9 @@ const Nvrtc* open_nvrtc() {
 }
 
 std::optional<NvrtcLocation> locate() {
-    for (const FoundLibrary& found : find_libraries(kSearch)) {
+    for (const FoundLibrary& found : candidates()) {
         std::error_code ignored;
-        if (!fs::is_regular_file(found.path, ignored)) continue;
+        if (!found.refusal.empty() || !fs::is_regular_file(found.path, ignored)) continue;
         return NvrtcLocation{found.path, found.how, version_from_file_name(found.path)};
     }
     return std::nullopt;
@@ -180,6 +232,25 @@ std::optional<CompilerVersion> version_from_file_name(const std::string& path) {
         version = found;
     }
     return version;
+}
+
+std::vector<std::string> refused_nvrtc(const std::string& used) {
+    std::vector<std::string> texts;
+    for (const FoundLibrary& each : candidates()) {
+        if (each.path == used) break;
+        if (!each.refusal.empty()) texts.push_back(text_of_refusal(kSearch, each));
+    }
+    return texts;
+}
+
+std::vector<std::string> passed_over_nvrtc(const std::string& used) {
+    std::vector<std::string> paths;
+    const int driver = driver_version();
+    for (const FoundLibrary& each : find_libraries(kSearch)) {
+        if (each.path == used) return is_too_new(each, driver) ? std::vector<std::string>() : paths;
+        if (each.refusal.empty() && is_too_new(each, driver)) paths.push_back(each.path);
+    }
+    return {};
 }
 
 const Nvrtc& nvrtc() {

@@ -22,8 +22,14 @@ struct NvrtcLocation {
     std::optional<CompilerVersion> version;  // where file names tell it
 };
 
-// Where NVRTC would be opened from; finding it opens nothing. Nothing where there is none.
+// Where NVRTC would be opened from; finding it opens no NVRTC. Nothing where there is none.
 const std::optional<NvrtcLocation>& nvrtc_location();
+
+// For a person: the NVRTCs that stand before the one that is used (all, where `used` is empty) and
+// are not trusted, each with the reason and the mend; and those that were passed over because the
+// driver is older than their CUDA.
+std::vector<std::string> refused_nvrtc(const std::string& used);
+std::vector<std::string> passed_over_nvrtc(const std::string& used);
 
 // The version that a library's file name tells (libnvrtc.so.13.0.48), or that of the builtins
 // library beside it (libnvrtc-builtins.so.13.0).

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,8 +21,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kSonames = {"libjitneytest.so.2", "libjitneytest.so.1"};
-constexpr runtime::LibrarySearch kSearch = {
-    .name = "the test", .variable = "JITNEY_LIBTEST", .sonames = kSonames, .toolkit = true};
+constexpr std::array kPackages = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"};
+constexpr runtime::LibrarySearch kSearch = {.name = "the test",
+                                            .variable = "JITNEY_LIBTEST",
+                                            .sonames = kSonames,
+                                            .toolkit = true,
+                                            .packages = kPackages};
 
 void put_library(const fs::path& path) {
     fs::create_directories(path.parent_path());
@@ -31,10 +36,13 @@ void put_library(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("scenario: list what the search finds" * doctest::skip()) {
-    for (const auto& each : runtime::find_libraries(kSearch)) {
+    const std::vector<runtime::FoundLibrary> found = runtime::find_libraries(kSearch);
+    for (const auto& each : found) {
         std::printf("found: %s by %s\n", each.path.c_str(), each.how.c_str());
+        if (!each.refusal.empty()) std::printf("refused: %s\n", each.refusal.c_str());
     }
-    const runtime::OpenedLibrary opened = runtime::open_library(kSearch);
+    const runtime::OpenedLibrary opened = runtime::open_library(kSearch, found);
+    std::printf("mapped: %s\n", tests::is_mapped("libjitneytest.so") ? "yes" : "no");
     std::printf("opened: %s\n", opened.library.path().c_str());
     std::printf("error: %s\n", opened.error.c_str());
 }
@@ -54,13 +62,18 @@ TEST_CASE("libraries are searched in the documented order") {
         root / "loader/libjitneytest.so.1",
         root / "home/lib64/libjitneytest.so.1",
         root / "home/targets/x86_64-linux/lib/libjitneytest.so.2",
-        root / "path/lib/libjitneytest.so.2"};
+        root / "path/lib/libjitneytest.so.2",
+        root / "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libjitneytest.so.2",
+        root / "venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libjitneytest.so.1",
+        root / "conda/lib/libjitneytest.so.1"};
     for (const std::string& path : order)
         put_library(path);
     const tests::Ended ended = tests::Child("scenario: list what the search finds",
                                             {{"LD_LIBRARY_PATH", root / "loader"},
                                              {"CUDA_HOME", root / "home"},
-                                             {"CUDA_PATH", root / "path"}},
+                                             {"CUDA_PATH", root / "path"},
+                                             {"VIRTUAL_ENV", root / "venv"},
+                                             {"CONDA_PREFIX", root / "conda"}},
                                             ".", program)
                                    .wait();
     REQUIRE_PASSED(ended);
@@ -87,6 +100,24 @@ TEST_CASE("the environment variable alone is tried where it is set") {
         CHECK(ended.value("opened") == root / "mine.so");
         CHECK(ended.count("found: ") == 1);
     }
+    SUBCASE("and is believed, whoever could write it") {
+        fs::permissions(root / "mine.so", fs::perms::all);
+        fs::permissions(root.path(), fs::perms::all);
+        const tests::Ended ended = tests::run("scenario: list what the search finds",
+                                              {{"JITNEY_LIBTEST", root / "mine.so"}});
+        REQUIRE_PASSED(ended);
+        CHECK(ended.value("opened") == root / "mine.so");
+    }
+    SUBCASE("and depends on where the process stands") {
+        const tests::Ended ended = tests::Child("scenario: list what the search finds",
+                                                {{"JITNEY_LIBTEST", "./mine.so"}}, root.path())
+                                       .wait();
+        REQUIRE_PASSED(ended);
+        CHECK(ended.value("opened").empty());
+        CHECK(
+            ended.value("error").find("JITNEY_LIBTEST is \"./mine.so\", which can't be opened (it "
+                                      "is not a full path)") == 0);
+    }
     SUBCASE("and names nothing that can be opened") {
         const tests::Ended ended = tests::run(
             "scenario: list what the search finds",
@@ -106,6 +137,75 @@ TEST_CASE("a library that can't be opened gives way to the next") {
         tests::run("scenario: list what the search finds", {{"LD_LIBRARY_PATH", root / "loader"}});
     REQUIRE_PASSED(ended);
     CHECK(ended.value("opened") == root / "loader/libjitneytest.so.1");
+}
+
+TEST_CASE("a library that others could have put there is not opened") {
+    const TemporaryDirectory root;
+    fs::create_directories(root / "app/bin");
+    const std::string program = root / "app/bin/test";
+    fs::copy_file(tests::own_program(), program);
+    const auto ended_with = [&program](const tests::Variables& variables) {
+        tests::Ended ended =
+            tests::Child("scenario: list what the search finds", variables, ".", program).wait();
+        REQUIRE_PASSED(ended);
+        return ended;
+    };
+    const auto check_refused = [](const tests::Ended& ended, const std::string& path,
+                                  const std::string& why) {
+        INFO(ended.output);
+        CHECK(ended.count("found: " + path + " by ") == 1);
+        CHECK(ended.value("refused").find(why) == 0);
+        CHECK(ended.value("opened").empty());
+        CHECK(ended.value("mapped") == "no");
+        CHECK(ended.count("[warning] " + path + " (") == 1);
+        CHECK(ended.count("or set JITNEY_LIBTEST to its full path if you trust it") == 1);
+        CHECK(ended.value("error").find(why) != std::string::npos);
+    };
+    SUBCASE("beside the program") {
+        const std::string path = root / "app/bin/libjitneytest.so.1";
+        put_library(path);
+        CHECK(ended_with({}).value("opened") == path);
+        for (const mode_t mode : {mode_t{0777}, mode_t{01777}, mode_t{0775}}) {
+            REQUIRE(chmod((root / "app/bin").c_str(), mode) == 0);
+            check_refused(ended_with({}), path, "lies ");
+        }
+        REQUIRE(chmod((root / "app/bin").c_str(), 0755) == 0);
+        REQUIRE(chmod(path.c_str(), 0666) == 0);
+        check_refused(ended_with({}), path, "can be written by others (mode 0666)");
+        REQUIRE(chmod(path.c_str(), 0644) == 0);
+        REQUIRE(chmod((root / "app").c_str(), 0777) == 0);
+        check_refused(ended_with({}), path, "lies below " + (root / "app"));
+        // Another one gets its turn.
+        put_library(root / "loader/libjitneytest.so.1");
+        const tests::Ended other = ended_with({{"LD_LIBRARY_PATH", root / "loader"}});
+        CHECK(other.value("opened") == root / "loader/libjitneytest.so.1");
+    }
+    SUBCASE("in the run path of the program") {
+        const std::string path = root / "app/bin/run-path/libjitneytest.so.1";
+        put_library(path);
+        CHECK(ended_with({}).value("opened") == path);
+        REQUIRE(chmod((root / "app/bin/run-path").c_str(), 0777) == 0);
+        check_refused(ended_with({}), path, "lies below " + (root / "app/bin/run-path"));
+    }
+    SUBCASE("in a package of Python") {
+        const std::string path =
+            root / "venv/lib/python3.11/site-packages/nvidia/cu13/lib/libjitneytest.so.2";
+        put_library(path);
+        const tests::Variables variables = {{"VIRTUAL_ENV", root / "venv"}};
+        CHECK(ended_with(variables).value("opened") == path);
+        REQUIRE(chmod((root / "venv").c_str(), 0777) == 0);
+        check_refused(ended_with(variables), path, "lies below " + (root / "venv"));
+    }
+    SUBCASE("of another user") {
+        if (geteuid() != 0) {
+            MESSAGE("skipped: only the superuser can give a file away");
+            return;
+        }
+        const std::string path = root / "app/lib/libjitneytest.so.2";
+        put_library(path);
+        REQUIRE(chown(path.c_str(), 65534, 65534) == 0);
+        check_refused(ended_with({}), path, "belongs to user 65534, not to user 0");
+    }
 }
 
 TEST_CASE("nothing anywhere is an error that names what was looked for") {

@@ -94,3 +94,82 @@ TEST_CASE("no usable NVRTC is an error that says what to do") {
             "can't open libnvrtc-builtins.so.13.0, which belongs beside it");
     }
 }
+
+TEST_CASE("scenario: choose an NVRTC" * doctest::skip()) {
+    REQUIRE(runtime::nvrtc_location());
+    std::printf("located: %s\n", runtime::nvrtc_location()->path.c_str());
+    const std::string opened = runtime::nvrtc().path;
+    std::printf("opened: %s\n", opened.c_str());
+    for (const std::string& path : runtime::passed_over_nvrtc(opened))
+        std::printf("passed over: %s\n", path.c_str());
+    for (const std::string& text : runtime::refused_nvrtc(opened))
+        std::printf("refused: %s\n", text.c_str());
+}
+
+TEST_CASE("an NVRTC that is newer than the driver gives way to an older one") {
+    namespace fs = std::filesystem;
+    const tests::TemporaryDirectory root;
+    const std::string newer = root / "libnvrtc.so.13";
+    const std::string older = root / "libnvrtc.so.12";
+    fs::copy_file(tests::fake_path("libnvrtc.so.13"), newer);
+    fs::copy_file(tests::fake_path("libnvrtc.so.13"), older);
+    const std::string fake = tests::fake_path("libcuda.so.1");
+    const auto choose = [&root](const std::string& driver, const char* version,
+                                const tests::Variables& more = {}) {
+        tests::Variables variables = {{"JITNEY_LIBCUDA", driver},
+                                      {"FAKE_CUDA_VERSION", version},
+                                      {"LD_LIBRARY_PATH", root.path()}};
+        variables.insert(variables.end(), more.begin(), more.end());
+        tests::Ended ended = tests::run("scenario: choose an NVRTC", variables);
+        REQUIRE_PASSED(ended);
+        CHECK(ended.value("located") == ended.value("opened"));
+        return ended;
+    };
+    const tests::Ended old = choose(fake, "12040");
+    CHECK(old.value("opened") == older);
+    CHECK(old.value("passed over") == newer);
+    CHECK(choose(fake, "13000").value("opened") == newer);
+    CHECK(choose(fake, "13000").count("passed over") == 0);
+    CHECK(choose(fake, "12040", {{"JITNEY_LIBNVRTC", newer}}).value("opened") == newer);
+    CHECK(choose(root / "none", "12040").value("opened") == newer);
+    // Where there is no older one, the newer one is better than none.
+    fs::remove(older);
+    CHECK(choose(fake, "12040").value("opened") == newer);
+}
+
+TEST_CASE("an NVRTC that is none gives way to another") {
+    namespace fs = std::filesystem;
+    const tests::TemporaryDirectory root;
+    const std::string program = root / "test";
+    fs::copy_file(tests::own_program(), program);
+    fs::copy_file(tests::fake_path("libcuda.so.1"), root / "libnvrtc.so.13");
+    fs::copy_file(tests::fake_path("libnvrtc.so.13"), root / "libnvrtc.so.12");
+    const tests::Ended ended =
+        tests::Child("scenario: choose an NVRTC", {{"JITNEY_LIBCUDA", root / "none"}}, ".", program)
+            .wait();
+    REQUIRE_PASSED(ended);
+    CHECK(ended.value("opened") == root / "libnvrtc.so.12");
+}
+
+TEST_CASE("an NVRTC whose builtins others could have put there is not opened") {
+    namespace fs = std::filesystem;
+    const tests::TemporaryDirectory root;
+    for (const std::string directory : {"app/bin/", "app/lib/"}) {
+        fs::create_directories(root / directory);
+        for (const char* file : {"libnvrtc.so.13", "libnvrtc-builtins.so.13.0"})
+            fs::copy_file(tests::fake_path(file), root / (directory + file));
+    }
+    const std::string program = root / "app/bin/test";
+    fs::copy_file(tests::own_program(), program);
+    const auto choose = [&program] {
+        tests::Ended ended = tests::Child("scenario: choose an NVRTC", {}, ".", program).wait();
+        REQUIRE_PASSED(ended);
+        return ended;
+    };
+    CHECK(choose().value("opened") == root / "app/bin/libnvrtc.so.13");
+    fs::permissions(root / "app/bin/libnvrtc-builtins.so.13.0", fs::perms::all);
+    const tests::Ended ended = choose();
+    CHECK(ended.value("opened") == root / "app/lib/libnvrtc.so.13");
+    CHECK(ended.value("refused").find("app/bin/libnvrtc-builtins.so.13.0, which can be written") !=
+          std::string::npos);
+}
