@@ -302,6 +302,50 @@ Fp8LinearBackwardArgs arguments(const jitney_fp8_linear_backward_args* given) {
     return args;
 }
 
+namespace {
+
+// One of a few words; nothing where none is given.
+template <class Value>
+std::optional<Value> word(const char* given, const char* name,
+                          std::initializer_list<std::pair<std::string_view, Value>> words) {
+    if (given == nullptr) return std::nullopt;
+    std::string known;
+    for (const auto& [each, value] : words) {
+        if (each == given) return value;
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
+    }
+    refuse("{} is '{}', and must be one of {}", name, given, known);
+}
+
+}  // namespace
+
+ServingOptions ServingCall::options() const {
+    ServingOptions options;
+    options.dtype = dtype;
+    options.style = style;
+    if (logits) options.logits = &logits;
+    return options;
+}
+
+ServingCall arguments(const jitney_serving_args* given) {
+    const auto known = known_fields(given, "jitney_serving_args", &jitney_serving_args::logits);
+    ServingCall call;
+    call.config = text(known.config, "config");
+    if (known.arch != nullptr) call.arch = known.arch;
+    call.dtype = word<DType>(known.format, "format",
+                             {{"bf16", DType::bf16}, {"fp16", DType::fp16}, {"fp32", DType::fp32}});
+    call.style = word<RotaryStyle>(
+        known.style, "style",
+        {{"interleaved", RotaryStyle::interleaved}, {"half_split", RotaryStyle::half_split}});
+    call.cache = word<KvCache>(known.kv_cache, "kv_cache",
+                               {{"paged", KvCache::paged}, {"padded", KvCache::padded}})
+                     .value_or(KvCache::paged);
+    if (known.logits != nullptr) {
+        call.logits = LogitsAccess::of(reinterpret_cast<const detail::LogitsRecord*>(known.logits));
+    }
+    return call;
+}
+
 std::string text(const char* given, const char* name) {
     if (given == nullptr) refuse("{} is null: give a text", name);
     return given;

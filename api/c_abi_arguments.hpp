@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "jitney/append_kv.hpp"
@@ -12,6 +13,7 @@
 #include "jitney/jitney.h"
 #include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
+#include "jitney/serving.hpp"
 
 namespace jitney::c_abi {
 
@@ -26,6 +28,19 @@ Fp8GemmArgs arguments(const jitney_fp8_gemm_args* given);
 Fp8Recipe recipe_of(const jitney_fp8_recipe& given);
 Fp8LinearArgs arguments(const jitney_fp8_linear_args* given);
 Fp8LinearBackwardArgs arguments(const jitney_fp8_linear_backward_args* given);
+
+struct ServingCall {
+    std::string config;
+    std::string arch;  // empty: none was given
+    std::optional<DType> dtype;
+    std::optional<RotaryStyle> style;
+    KvCache cache = KvCache::paged;
+    LogitsFunction logits;
+
+    // Refers to this call.
+    ServingOptions options() const;
+};
+ServingCall arguments(const jitney_serving_args* given);
 
 // A text that the caller has to give; `name` is for the sentence where it is null.
 std::string text(const char* given, const char* name);

@@ -10,27 +10,13 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
+#include "api/json_text.hpp"
 #include "jitney/explain.hpp"
 #include "jitney/fp8_linear.hpp"
 #include "operations/refuse.hpp"
 
 namespace jitney::c_abi {
 namespace {
-
-std::string quoted(std::string_view text) {
-    std::string result = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            result += '\\';
-            result += c;
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-            result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-            result += c;
-        }
-    }
-    return result + '"';
-}
 
 std::string candidates_of(const std::vector<ExplainedCandidate>& all) {
     std::string candidates;

@@ -3,13 +3,80 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/serving_json.hpp"
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
+#include "cli/file.hpp"
+#include "cli/output.hpp"
 #include "cli/problem.hpp"
 
 namespace jitney::cli {
+
+namespace {
+
+// Some list every weight that is quantised, or every word of a classifier.
+constexpr std::uint64_t kMaxBytes = 64 << 20;
+
+std::string number_or_dash(int number, int none) {
+    return number == none ? "-" : std::to_string(number);
+}
+
+std::string window_text(const ServingLayer& layer) {
+    if (layer.window_left < 0 && layer.window_right < 0) return "-";
+    const std::string left = number_or_dash(layer.window_left, -1);
+    return layer.causal ? left : left + "," + number_or_dash(layer.window_right, -1);
+}
+
+std::string rotary_text(const ServingLayer& layer) {
+    std::string text;
+    for (const RotaryStyle style : layer.rotary_styles) {
+        if (!text.empty()) text += " or ";
+        text += style == RotaryStyle::half_split ? "half_split" : "interleaved";
+    }
+    return text.empty() ? "-" : fmt::format("{} {}", text, layer.rotary_dim);
+}
+
+std::string options_text(const ServingLayer& layer) {
+    std::string text;
+    for (const auto& [name, given] :
+         {std::pair{"softcap", layer.softcap}, std::pair{"alibi", layer.alibi},
+          std::pair{"sinks", layer.sinks}, std::pair{"logits", layer.logits != 0}}) {
+        if (given) text += std::string(text.empty() ? "" : " ") + name;
+    }
+    return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+std::string ServedModel::text() const {
+    std::string text = fmt::format("{}: {}\n", file,
+                                   model.model_type.empty() ? "no model_type" : model.model_type);
+    Table table({"layers", "part", "count>", "heads>", "kv>", "d_qk>", "d_v>", "window>", "causal",
+                 "rotary", "options", "format", "served"});
+    for (const ServingLayer& layer : model.layers) {
+        table.add({layer.kind, name_of(layer.part), number_or_dash(layer.count, 0),
+                   number_or_dash(layer.q_heads, 0), number_or_dash(layer.kv_heads, 0),
+                   number_or_dash(layer.head_dim, 0), number_or_dash(layer.v_head_dim, 0),
+                   window_text(layer), layer.causal ? "yes" : "no", rotary_text(layer),
+                   options_text(layer), name_of(model.dtype),
+                   layer.unserved.empty() ? "yes" : "no"});
+    }
+    text += table.text();
+    for (const std::string& note : model.notes)
+        text += fmt::format("note: {}\n", one_line(note));
+    return text;
+}
+
+nlohmann::ordered_json ServedModel::json() const {
+    nlohmann::ordered_json made = nlohmann::ordered_json::parse(json_of(model));
+    made["file"] = file;
+    made["unserved"] = unserved;
+    return made;
+}
 
 void ModelOptions::add_to(CLI::App& command) {
     command
@@ -18,40 +85,49 @@ void ModelOptions::add_to(CLI::App& command) {
         ->type_name("FILE");
     add_word(command, "--kv-cache", cache, {"paged", "padded", "both"},
              "How the server of --model keeps keys and values (paged)");
-    add_format(command, overrides.format, "What --model is served in (its torch_dtype)");
-    add_word(command, "--style", overrides.style, {"interleaved", "half_split"},
+    add_format(command, format, "What --model is served in (its torch_dtype)");
+    add_word(command, "--style", style, {"interleaved", "half_split"},
              "Which elements the rotary embedding of --model turns together (its model_type's)");
 }
 
-std::vector<std::string> ModelOptions::specializations(const PrewarmTargets& targets) const {
+std::optional<ServedModel> ModelOptions::read(const PrewarmTargets& targets,
+                                              const LogitsFunction* logits) const {
     if (file.empty()) {
         for (const auto& [option, value] :
-             {std::pair{"--kv-cache", &cache}, std::pair{"--format", &overrides.format},
-              std::pair{"--style", &overrides.style}}) {
+             {std::pair{"--kv-cache", &cache}, std::pair{"--format", &format},
+              std::pair{"--style", &style}}) {
             if (!value->empty())
                 refuse(fmt::format("{} is of a --model, which is missing", option));
         }
-        return {};
+        return std::nullopt;
     }
-    const policy::Model model = read_model_config(file, overrides);
-    std::vector<std::string> texts;
+    ServingOptions options;
+    options.name = file;
+    if (!format.empty()) options.dtype = dtype_of(format);
+    if (!style.empty()) options.style = style_of(style);
+    options.logits = logits;
+    ServedModel served;
+    served.file = file;
+    served.model = serving_model(read_text(file, kMaxBytes, "a configuration"), options);
+    served.unserved = served.model.unserved;
     for (const policy::DeviceFacts& facts : targets.facts()) {
-        const std::size_t before = texts.size();
-        const auto add = [&](policy::CacheForm form) {
-            for (const policy::Spec& spec : policy::model_catalogue(model, form, facts))
-                texts.push_back(policy::text_of(spec));
-        };
-        if (cache != "padded") add(policy::CacheForm::paged);
-        if (cache == "padded" || cache == "both") add(policy::CacheForm::padded);
-        if (texts.size() == before) {
-            refuse(
-                fmt::format("no attention kernel runs {} on {}: jitney explain attention --q "
-                            "1,1,{},{} --kv 1,1,{},{} --arch {} says why",
-                            file, facts.arch.text(), model.q_heads, model.head_dim, model.kv_heads,
-                            model.head_dim, facts.arch.text()));
+        const std::string arch = targets.archs.empty() ? std::string() : facts.arch.text();
+        for (const auto& [form, wanted] :
+             {std::pair{KvCache::paged, cache != "padded"},
+              std::pair{KvCache::padded, cache == "padded" || cache == "both"}}) {
+            if (!wanted) continue;
+            std::vector<std::string> layers;
+            for (std::string& text : serving_specs(served.model, arch, form, &layers))
+                served.specs.push_back(std::move(text));
+            for (const std::string& why : layers) {
+                std::string sentence = fmt::format("{}: {}", file, why);
+                const auto& all = served.unserved;
+                if (std::find(all.begin(), all.end(), sentence) == all.end())
+                    served.unserved.push_back(std::move(sentence));
+            }
         }
     }
-    return texts;
+    return served;
 }
 
 }  // namespace jitney::cli

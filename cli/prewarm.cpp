@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
@@ -37,8 +39,10 @@ struct Options {
 };
 
 // Each once, in the order in which they are first named.
-std::vector<std::string> specializations(const Options& options) {
-    std::vector<std::string> all = options.model.specializations(options.targets);
+std::vector<std::string> specializations(const Options& options,
+                                         const std::optional<ServedModel>& model) {
+    std::vector<std::string> all;
+    if (model) all = model->specs;
     for (std::string& text : options.linear.specializations(options.targets))
         all.push_back(std::move(text));
     for (const std::string& text : options.specs)
@@ -60,7 +64,7 @@ class LogitsFiles {
   public:
     explicit LogitsFiles(const std::vector<std::string>& paths) {
         for (const std::string& path : paths)
-            files_.emplace_back(path, read_logits(path).digest());
+            files_.emplace_back(path, read_logits(path));
     }
 
     // Throws Error where one of them is in no file.
@@ -74,21 +78,24 @@ class LogitsFiles {
         }
     }
 
+    // The one that is meant where a model needs one; null: none was given.
+    const LogitsFunction* first() const { return files_.empty() ? nullptr : &files_[0].second; }
+
   private:
     bool has(std::uint64_t digest) const {
         return std::any_of(files_.begin(), files_.end(),
-                           [digest](const auto& file) { return file.second == digest; });
+                           [digest](const auto& file) { return file.second.digest() == digest; });
     }
     std::string told() const {
         std::string all;
-        for (const auto& [path, digest] : files_) {
+        for (const auto& [path, function] : files_) {
             all += fmt::format("{}--logits {} has the digest {:016x}", all.empty() ? "" : " and ",
-                               path, digest);
+                               path, function.digest());
         }
         return all;
     }
 
-    std::vector<std::pair<std::string, std::uint64_t>> files_;
+    std::vector<std::pair<std::string, LogitsFunction>> files_;
 };
 
 const char* name_of(PrewarmStatus status) {
@@ -114,7 +121,7 @@ struct Summary {
     }
 };
 
-void print_summary(const Summary& summary, bool json) {
+void print_summary(const Summary& summary, const std::optional<ServedModel>& model, bool json) {
     const std::size_t compiled = summary.count(PrewarmStatus::compiled);
     const std::size_t cached = summary.count(PrewarmStatus::cached);
     const std::size_t failed = summary.count(PrewarmStatus::failed);
@@ -127,13 +134,16 @@ void print_summary(const Summary& summary, bool json) {
                                {"bytes", entry.bytes},
                                {"error", entry.error}});
         }
-        print_json({{"compiled", compiled},
-                    {"cached", cached},
-                    {"failed", failed},
-                    {"seconds", summary.seconds},
-                    {"entries", std::move(entries)}});
+        Json answer = {{"compiled", compiled},
+                       {"cached", cached},
+                       {"failed", failed},
+                       {"seconds", summary.seconds},
+                       {"entries", std::move(entries)}};
+        if (model) answer["model"] = model->json();
+        print_json(answer);
         return;
     }
+    if (model) print(model->text() + "\n");
     Table table({"specialization", "status", "ms>", "bytes>"});
     for (const PrewarmEntry& entry : summary.entries) {
         table.add({entry.spec, name_of(entry.status), fmt::format("{:.0f}", entry.milliseconds),
@@ -145,32 +155,48 @@ void print_summary(const Summary& summary, bool json) {
                       plural(count), compiled, cached, failed, summary.seconds));
 }
 
-// As a manifest has them.
-void print_list(const std::vector<std::string>& specs, bool json) {
+// As a manifest has them; what was read of the model goes beside it, to standard error.
+void print_list(const std::vector<std::string>& specs, const std::optional<ServedModel>& model,
+                bool json) {
     if (json) {
-        print_json({{"specs", specs}});
+        Json answer = {{"specs", specs}};
+        if (model) answer["model"] = model->json();
+        print_json(answer);
         return;
     }
     for (const std::string& spec : specs)
         print(spec + "\n");
+    flush_output();
+    if (model) std::fputs(model->text().c_str(), stderr);
+}
+
+// The status of what was asked for: a part of the model that is not served fails it.
+int status_of(const std::optional<ServedModel>& model) {
+    if (!model || model->unserved.empty()) return kSuccess;
+    return model->specs.empty() ? kBadInput : kFailure;
 }
 
 int prewarm_all(const Options& options, bool json) {
     // Made, so that specializations that name them can be compiled.
     const LogitsFiles logits(options.logits);
-    const std::vector<std::string> specs = specializations(options);
+    const std::optional<ServedModel> model = options.model.read(options.targets, logits.first());
+    const std::vector<std::string> specs = specializations(options, model);
     if (!options.targets.archs.empty() && options.model.file.empty() &&
         options.linear.weights.empty()) {
         refuse("--arch is of a --model or a --linear: a specialization carries its own");
     }
-    if (specs.empty() && options.manifests.empty()) {
+    if (specs.empty() && options.manifests.empty() && !model) {
         refuse(
             "prewarm needs --model, --linear, --spec or --manifest; jitney explain gives the "
             "specialization of a problem");
     }
+    if (model) {
+        for (const std::string& sentence : model->unserved)
+            print_error(sentence);
+    }
     if (options.list) {
-        print_list(specs, json);
-        return kSuccess;
+        print_list(specs, model, json);
+        return status_of(model);
     }
     logits.require(specs);
     Summary summary;
@@ -187,11 +213,11 @@ int prewarm_all(const Options& options, bool json) {
     }
     summary.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    print_summary(summary, json);
+    print_summary(summary, model, json);
     for (const PrewarmEntry& entry : summary.entries) {
         if (entry.status == PrewarmStatus::failed) print_error(entry.error);
     }
-    return summary.count(PrewarmStatus::failed) == 0 ? kSuccess : kFailure;
+    return summary.count(PrewarmStatus::failed) == 0 ? status_of(model) : kFailure;
 }
 
 }  // namespace

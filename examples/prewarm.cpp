@@ -1,40 +1,23 @@
-// prewarm [ARCH]: compiles what a model of 32 query heads over 8 KV heads of 128 elements calls,
-// for an architecture that need not be here (sm_90a unless it is named), and keeps it in the cache.
+// prewarm [ARCH [CONFIG]]: compiles what serving a model calls, for an architecture that need not
+// be here (sm_90a unless it is named), and keeps it in the cache. CONFIG is a model's config.json;
+// without it, the model is one of 32 query heads over 8 KV heads of 128 elements.
 #include <jitney/error.hpp>
-#include <jitney/explain.hpp>
 #include <jitney/prewarm.hpp>
+#include <jitney/serving.hpp>
 
-#include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace {
 
-using jitney::DType, jitney::Tensor;
-
-// Of one request: explain() needs the shapes, no memory.
-Tensor shape(std::int64_t length, std::int64_t heads) {
-    return Tensor::contiguous(nullptr, DType::bf16, {1, length, heads, 128});
-}
-
-std::string attention_spec(std::int64_t q_len, std::int64_t kv_len, std::string_view arch) {
-    jitney::AttentionArgs args;
-    args.q = args.out = shape(q_len, 32);
-    args.k = args.v = shape(kv_len, 8);
-    args.causal = true;
-    return jitney::explain(args, arch).chosen;
-}
-
-std::string rotary_spec(std::int64_t length, std::string_view arch) {
-    jitney::RotaryArgs args;
-    args.q = args.q_out = shape(length, 32);
-    args.k = args.k_out = shape(length, 8);
-    args.cos = args.sin = Tensor::contiguous(nullptr, DType::fp32, {length, 64});
-    args.style = jitney::RotaryStyle::half_split;
-    return jitney::explain(args, arch).chosen;
-}
+constexpr std::string_view kConfig = R"({
+    "model_type": "llama", "torch_dtype": "bfloat16", "num_hidden_layers": 32,
+    "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128
+})";
 
 const char* text_of(jitney::PrewarmStatus status) {
     switch (status) {
@@ -48,12 +31,31 @@ const char* text_of(jitney::PrewarmStatus status) {
     return "failed";
 }
 
-int prewarm(std::string_view arch) {
-    // A long prompt, a short one, and one token after another.
-    const std::vector<std::string> specs = {attention_spec(4096, 4096, arch),
-                                            attention_spec(64, 64, arch),
-                                            attention_spec(1, 4096, arch), rotary_spec(4096, arch)};
+void show(const jitney::ServingModel& model) {
+    for (const jitney::ServingLayer& layer : model.layers) {
+        std::printf("%s: %d heads over %d of %d elements, %d of them rotated%s\n",
+                    layer.kind.c_str(), layer.q_heads, layer.kv_heads, layer.head_dim,
+                    layer.rotary_dim, layer.causal ? ", causal" : "");
+    }
+    for (const std::string& note : model.notes)
+        std::printf("note: %s\n", note.c_str());
+}
+
+int prewarm(std::string_view arch, std::string_view config) {
+    const jitney::ServingModel model = jitney::serving_model(config);
+    show(model);
     int failed = 0;
+    for (const std::string& field : model.unserved) {
+        std::fprintf(stderr, "error: %s\n", field.c_str());
+        ++failed;
+    }
+    std::vector<std::string> unserved;
+    const std::vector<std::string> specs =
+        jitney::serving_specs(model, arch, jitney::KvCache::paged, &unserved);
+    for (const std::string& layers : unserved) {
+        std::fprintf(stderr, "error: %s\n", layers.c_str());
+        ++failed;
+    }
     for (const jitney::PrewarmEntry& entry : jitney::prewarm(specs)) {
         std::printf("%s %s (%.0f ms)\n", text_of(entry.status), entry.spec.c_str(),
                     entry.milliseconds);
@@ -64,11 +66,18 @@ int prewarm(std::string_view arch) {
     return failed == 0 ? 0 : 1;
 }
 
+std::string text_in(const char* path) {
+    std::ifstream file(path);
+    if (!file) throw jitney::Error(jitney::ErrorCode::io, std::string("can't open ") + path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     try {
-        return prewarm(argc > 1 ? argv[1] : "sm_90a");
+        return prewarm(argc > 1 ? argv[1] : "sm_90a",
+                       argc > 2 ? text_in(argv[2]) : std::string(kConfig));
     } catch (const jitney::Error& error) {
         std::fprintf(stderr, "error: %s\n", error.what());
         return 2;

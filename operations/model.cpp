@@ -1,5 +1,7 @@
 #include "operations/model.hpp"
 
+#include <algorithm>
+
 #include "kernel_sources/common/constants.h"
 #include "operations/append_kv/choose.hpp"
 #include "operations/attention/choose.hpp"
@@ -9,83 +11,102 @@
 namespace jitney::policy {
 namespace {
 
-AttentionProblem layer_of(const Model& model, bool window) {
-    AttentionProblem layer;
-    layer.format = model.format;
-    layer.q_heads = model.q_heads;
-    layer.kv_heads = model.kv_heads;
-    layer.head_dim = model.head_dim;
-    layer.causal = true;
-    layer.window = window;
-    layer.softcap = model.softcap;
-    layer.alibi = model.alibi;
-    layer.sinks = model.sinks;
-    return layer;
+// Heads lie one behind the other: where one is no multiple of 16 bytes, the next is not aligned.
+bool rows_are_aligned(const Model& model, const ModelLayer& layer) {
+    const int bytes = model.format == kFp32 ? 4 : 2;
+    return layer.head_dim * bytes % 16 == 0;
+}
+
+AttentionProblem problem_of(const Model& model, const ModelLayer& layer) {
+    AttentionProblem problem;
+    problem.format = model.format;
+    problem.q_heads = layer.q_heads;
+    problem.kv_heads = layer.kv_heads;
+    problem.head_dim = layer.head_dim;
+    problem.causal = layer.causal;
+    problem.aligned = rows_are_aligned(model, layer);
+    problem.window = layer.window();
+    problem.softcap = layer.softcap;
+    problem.alibi = layer.alibi;
+    problem.sinks = layer.sinks;
+    problem.logits = layer.logits;
+    return problem;
+}
+
+std::vector<AppendRotary> styles_of(const ModelLayer& layer) {
+    std::vector<AppendRotary> styles;
+    if (layer.rotary_dim == 0) return styles;
+    if (layer.half_split) styles.push_back(AppendRotary::half_split);
+    if (layer.interleaved) styles.push_back(AppendRotary::interleaved);
+    return styles;
 }
 
 class Catalogue {
   public:
-    explicit Catalogue(const DeviceFacts& facts) : facts_(facts) {}
+    Catalogue(const Model& model, CacheForm cache, const DeviceFacts& facts)
+        : model_(model), paged_(cache == CacheForm::paged), facts_(facts) {}
 
-    void add(const std::vector<Spec>& specs) {
-        for (const Spec& spec : specs)
-            add_once(all_, spec);
+    void add_attention(AttentionProblem problem, LayerPart part) {
+        const bool paged = paged_ && part != LayerPart::encoder;
+        for (const bool packed : {true, false}) {
+            problem.packed = packed;
+            problem.paged = paged;
+            add(attention_catalogue(problem, facts_));
+            // Of a ragged batch, the keys that come with it.
+            if (packed && paged) {
+                problem.paged = false;
+                add(attention_catalogue(problem, facts_));
+            }
+        }
+        if (part != LayerPart::decoder) return;
+        problem.append = true;
+        add(attention_catalogue(problem, facts_));
     }
 
-    void add_layer(AttentionProblem layer, CacheForm cache) {
-        layer.packed = true;
-        layer.paged = cache == CacheForm::paged;
-        add(attention_catalogue(layer, facts_));
-        layer.paged = false;
-        add(attention_catalogue(layer, facts_));
-        layer.packed = false;
-        layer.paged = cache == CacheForm::paged;
-        add(attention_catalogue(layer, facts_));
-        layer.append = true;
-        add(attention_catalogue(layer, facts_));
-    }
-
-    void add_rotary(const Model& model) {
-        RotaryProblem problem;
-        problem.format = model.format;
-        problem.style = model.rotary_style;
-        problem.heads = model.q_heads + model.kv_heads;
-        problem.head_dim = model.head_dim;
-        problem.rotary_dim = model.rotary_dim;
+    void add_append(const ModelLayer& layer) {
+        if (layer.part == LayerPart::encoder) return;
+        AppendKvProblem problem;
+        problem.format = model_.format;
+        problem.aligned = rows_are_aligned(model_, layer);
         problem.tokens = 1;
-        for (const bool in_place : {false, true}) {
-            problem.in_place = in_place;
-            if (rank_rotary(problem, facts_).accepted()) add({choose_rotary(problem, facts_).spec});
+        problem.batch = 1;
+        problem.kv_heads = layer.kv_heads;
+        problem.head_dim = layer.head_dim;
+        problem.packed = true;
+        problem.paged = paged_;
+        add_append(problem);
+        problem.rotary_dim = layer.rotary_dim;
+        problem.q_heads = layer.q_heads;
+        for (const AppendRotary style : styles_of(layer)) {
+            problem.rotary = style;
+            add_append(problem);
         }
     }
 
-    void add_append(const Model& model, CacheForm cache) {
-        AppendKvProblem problem;
-        problem.format = model.format;
+    void add_rotary(const ModelLayer& layer) {
+        RotaryProblem problem;
+        problem.format = model_.format;
+        problem.aligned = rows_are_aligned(model_, layer);
+        problem.heads = layer.q_heads + layer.kv_heads;
+        problem.head_dim = layer.head_dim;
+        problem.rotary_dim = layer.rotary_dim;
         problem.tokens = 1;
-        problem.batch = 1;
-        problem.kv_heads = model.kv_heads;
-        problem.head_dim = model.head_dim;
-        problem.packed = true;
-        problem.paged = cache == CacheForm::paged;
-        const auto add_problem = [&] {
-            if (rank_append_kv(problem, facts_).accepted()) {
-                add({choose_append_kv(problem, facts_).spec});
+        for (const AppendRotary style : styles_of(layer)) {
+            problem.style = style == AppendRotary::half_split ? kHalfSplit : kInterleaved;
+            for (const bool in_place : {false, true}) {
+                problem.in_place = in_place;
+                if (rank_rotary(problem, facts_).accepted())
+                    add({choose_rotary(problem, facts_).spec});
             }
-        };
-        add_problem();
-        if (model.rotary_dim == 0) return;
-        problem.rotary =
-            model.rotary_style == kHalfSplit ? AppendRotary::half_split : AppendRotary::interleaved;
-        problem.rotary_dim = model.rotary_dim;
-        problem.q_heads = model.q_heads;
-        add_problem();
+        }
     }
 
-    void add_merge(const Model& model) {
+    void add_merge(const ModelLayer& layer) {
+        if (layer.part == LayerPart::encoder) return;
         MergeStatesProblem problem;
-        problem.format = model.format;
-        problem.head_dim = model.head_dim;
+        problem.format = model_.format;
+        problem.aligned = rows_are_aligned(model_, layer);
+        problem.head_dim = layer.head_dim;
         problem.rows = 1;
         if (rank_merge_states(problem, facts_).accepted()) {
             add({choose_merge_states(problem, facts_).spec});
@@ -95,20 +116,46 @@ class Catalogue {
     std::vector<Spec> all() const { return all_; }
 
   private:
+    void add(const std::vector<Spec>& specs) {
+        for (const Spec& spec : specs)
+            add_once(all_, spec);
+    }
+
+    void add_append(const AppendKvProblem& problem) {
+        if (rank_append_kv(problem, facts_).accepted()) {
+            add({choose_append_kv(problem, facts_).spec});
+        }
+    }
+
+    const Model& model_;
+    bool paged_;
     DeviceFacts facts_;
     std::vector<Spec> all_;
 };
 
 }  // namespace
 
+bool runs_layer(const Model& model, const ModelLayer& layer, const DeviceFacts& facts) {
+    AttentionProblem problem = problem_of(model, layer);
+    problem.batch = problem.q_len = problem.kv_len = 1;
+    return choose_attention(problem, facts).has_value();
+}
+
 std::vector<Spec> model_catalogue(const Model& model, CacheForm cache, const DeviceFacts& facts) {
-    Catalogue catalogue(facts);
-    if (model.full_layers) catalogue.add_layer(layer_of(model, false), cache);
-    if (model.window_layers) catalogue.add_layer(layer_of(model, true), cache);
-    if (catalogue.all().empty()) return {};
-    catalogue.add_append(model, cache);
-    if (model.rotary_dim != 0) catalogue.add_rotary(model);
-    catalogue.add_merge(model);
+    std::vector<ModelLayer> served;
+    std::copy_if(model.layers.begin(), model.layers.end(), std::back_inserter(served),
+                 [&](const ModelLayer& layer) {
+                     return layer.unserved.empty() && runs_layer(model, layer, facts);
+                 });
+    Catalogue catalogue(model, cache, facts);
+    for (const ModelLayer& layer : served)
+        catalogue.add_attention(problem_of(model, layer), layer.part);
+    for (const ModelLayer& layer : served)
+        catalogue.add_append(layer);
+    for (const ModelLayer& layer : served)
+        catalogue.add_rotary(layer);
+    for (const ModelLayer& layer : served)
+        catalogue.add_merge(layer);
     return catalogue.all();
 }
 

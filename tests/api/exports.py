@@ -28,6 +28,8 @@ EXPECTED = [
     "jitney::ops::rotary_emb(",
     "jitney::ops::merge_states(",
     "jitney::prewarm(",
+    "jitney::serving_model(",
+    "jitney::serving_specs(",
     "jitney::explain(",
     "jitney::last_run",
     "jitney::workspace_bytes(",

@@ -46,7 +46,10 @@ LIBRARIES = [
     (r"spdlog/.*", {"runtime/log.cpp"}),
     (r"fmt/.*", set(ARROWS) - {"public", "device", "examples"}),
     (r"xxhash\.h", {"cache", "tests", "bench"}),
-    (r"nlohmann/.*", {"cli", "tests", "bench", "examples"}),
+    (
+        r"nlohmann/.*",
+        {"cli", "tests", "bench", "examples", "policy/models/fields.hpp", "policy/models/fields.cpp"},
+    ),
     (r"CLI/.*", {"cli"}),
     (r"dlpack/.*", {"public", "api", "tests", "examples"}),
     (r"doctest/.*", {"tests"}),

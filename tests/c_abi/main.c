@@ -39,6 +39,7 @@ int main(int count, char** arguments) {
         plan_gpu_tests();
         fp8_linear_gpu_tests();
         prewarm_tests(directory);
+        model_tests();
         compile_tests(directory);
     } else {
         without_gpu_tests();

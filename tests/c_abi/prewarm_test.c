@@ -79,6 +79,66 @@ void prewarm_tests(const char* directory) {
     CHECK_REFUSED(jitney_prewarm(wrong, 2, 0, NULL, NULL), JITNEY_INVALID_ARGUMENT, "head_dim=65");
 }
 
+/* What serving a model asks for, as jitney_prewarm takes it. */
+void model_tests(void) {
+    jitney_serving_args args;
+    memset(&args, 0, sizeof args);
+    args.size = sizeof args;
+    args.config =
+        "{\"model_type\": \"mistral\", \"torch_dtype\": \"float16\", \"hidden_size\": 4096, "
+        "\"num_attention_heads\": 32, \"num_key_value_heads\": 8}";
+    args.arch = "sm_90a";
+    const char* const* specs = NULL;
+    size_t count = 0;
+    CHECK_PASSED(jitney_serving_specs(&args, &specs, &count));
+    CHECK(count == 15);
+    CHECK(strcmp(specs[0], "attn_work_map<threads=256>@sm_90a") == 0);
+    for (size_t i = 0; i < count; ++i) {
+        if (strncmp(specs[i], "attn_prefill", 12) != 0) continue;
+        CHECK(strstr(specs[i], "head_dim=128,format=fp16") != NULL);
+        CHECK(strstr(specs[i], "window=1") != NULL);
+    }
+    CHECK_PASSED(jitney_prewarm(specs, count, 0, NULL, NULL));
+
+    args.kv_cache = "padded";
+    args.format = "bf16";
+    args.style = "interleaved";
+    CHECK_PASSED(jitney_serving_specs(&args, &specs, &count));
+    for (size_t i = 0; i < count; ++i) {
+        CHECK(strstr(specs[i], "paged") == NULL);
+        CHECK(strstr(specs[i], "half_split") == NULL);
+    }
+    const char* json = NULL;
+    CHECK_PASSED(jitney_serving_model(&args, &json));
+    CHECK(strstr(json, "\"kind\":\"sliding_attention\"") != NULL);
+    CHECK(strstr(json, "\"window_left\":4095") != NULL);
+
+    /* A part that is not served: the texts are those of the rest. */
+    args.config =
+        "{\"model_type\": \"llama4_text\", \"num_attention_heads\": 40, "
+        "\"num_key_value_heads\": 8, \"head_dim\": 128, \"hidden_size\": 5120}";
+    args.style = NULL;
+    CHECK_REFUSED(jitney_serving_specs(&args, &specs, &count), JITNEY_UNSUPPORTED,
+                  "chunked_attention");
+    CHECK(count > 0 && specs != NULL);
+
+    args.format = "int8";
+    CHECK_REFUSED(jitney_serving_specs(&args, &specs, &count), JITNEY_INVALID_ARGUMENT,
+                  "format is 'int8'");
+    CHECK(count == 0 && specs == NULL);
+    args.format = "bf16";
+    args.arch = NULL;
+    CHECK_REFUSED(jitney_serving_specs(&args, &specs, &count), JITNEY_INVALID_ARGUMENT, "arch");
+    CHECK_REFUSED(jitney_serving_specs(&args, NULL, &count), JITNEY_INVALID_ARGUMENT, "specs");
+    CHECK_REFUSED(jitney_serving_model(&args, NULL), JITNEY_INVALID_ARGUMENT, "json");
+    args.config = "{}";
+    CHECK_REFUSED(jitney_serving_model(&args, &json), JITNEY_INVALID_ARGUMENT,
+                  "num_attention_heads");
+    CHECK(json == NULL);
+    args.config = NULL;
+    CHECK_REFUSED(jitney_serving_model(&args, &json), JITNEY_INVALID_ARGUMENT, "config is null");
+}
+
 /* A call whose kernel the compiler refuses: the log is kept, and goes with the next call. */
 void compile_tests(const char* directory) {
     problem p;

@@ -16,6 +16,7 @@ void gpu_tests(void);
 void without_gpu_tests(void);
 /* Those of the compiler take a directory that is theirs. */
 void prewarm_tests(const char* directory);
+void model_tests(void);
 void compile_tests(const char* directory);
 void rotary_tests(void);
 void logits_tests(void);

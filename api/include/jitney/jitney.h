@@ -422,6 +422,24 @@ typedef void (*jitney_prewarm_callback)(const jitney_prewarm_entry* entry, size_
 jitney_status jitney_prewarm(const char* const* specs, size_t count, int jobs,
                              jitney_prewarm_callback callback, void* user);
 
+/* A model's config.json, and what serving it asks of the kernels: jitney/serving.hpp says more. */
+typedef struct jitney_serving_args {
+    size_t size;          /* sizeof(jitney_serving_args) */
+    const char* config;   /* the text of the file */
+    const char* arch;     /* "sm_90a"; of jitney_serving_model it may be NULL */
+    const char* format;   /* what the model is served in, "bf16"; NULL: what the file says */
+    const char* style;    /* of its rotary embedding, "interleaved" or "half_split"; NULL */
+    const char* kv_cache; /* "paged" or "padded"; NULL: paged */
+    const jitney_logits_function* logits; /* of layers whose scores need one; NULL */
+} jitney_serving_args;
+
+/* *specs has *count texts for jitney_prewarm. Where some layers or fields are not served, the call
+   is JITNEY_UNSUPPORTED and names them, and the texts are those of the layers that are. */
+jitney_status jitney_serving_specs(const jitney_serving_args* args, const char* const** specs,
+                                   size_t* count);
+/* What was read, a kind of layers at a time, as the JSON of `jitney prewarm --model --json`. */
+jitney_status jitney_serving_model(const jitney_serving_args* args, const char** json);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

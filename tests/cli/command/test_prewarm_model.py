@@ -116,6 +116,7 @@ class Model(support.CommandTest):
         self.assertEqual(has("window=1", self.listed(GEMMA)), {True, False})
         self.assertEqual(has("window=1", self.listed(MISTRAL)), {True})
         self.assertEqual(has("window=1", self.listed(GEMMA, use_sliding_window=False)), {False})
+        self.assertEqual(has("head_dim=256", self.listed(GEMMA, head_dim=None)), {True})
         self.assertEqual(has("window=1", self.listed(GEMMA, layer_types=["full_attention"])), {False})
         self.assertEqual(has("alibi=1", self.listed(BLOOM)), {True})
         self.assertEqual(has("sinks=1", self.listed(LLAMA, model_type="gpt_oss")), {True})
@@ -124,6 +125,83 @@ class Model(support.CommandTest):
         self.assertEqual(self.listed(LLAMA, num_key_value_heads=None)[0], "attn_work_map<threads=256>@sm_90a")
         inside = {"model_type": "gemma3", "torch_dtype": "bfloat16", "text_config": {**GEMMA, "torch_dtype": None}}
         self.assertEqual(has("format=bf16", self.listed(inside)), {True})
+
+    def test_what_was_read_is_told(self):
+        source = self.config(GEMMA, num_hidden_layers=26)
+        # Nothing can be kept, so that nothing is compiled: entries fail, and what was read is told.
+        for flags, environment in ((["--list"], {}), ([], {"JITNEY_CACHE_MAX_BYTES": "0"})):
+            answer = self.run_command(
+                "prewarm", "--model", source, "--arch", "sm_90a", *flags, "--json", gpu=False, **environment
+            ).json["model"]
+            self.assertEqual(answer["model_type"], "gemma2")
+            self.assertEqual(answer["file"], source)
+            self.assertEqual(answer["unserved"], [])
+            layers = {layer["kind"]: layer for layer in answer["layers"]}
+            self.assertEqual(set(layers), {"sliding_attention", "full_attention"})
+            for layer in layers.values():
+                told = [layer[name] for name in ("part", "q_heads", "kv_heads", "d_qk", "d_v", "count")]
+                self.assertEqual(told, ["decoder", 8, 4, 256, 256, 13])
+                told = [layer[name] for name in ("causal", "softcap", "alibi", "sinks", "logits", "served")]
+                self.assertEqual(told, [True, True, False, False, False, True])
+                self.assertEqual((layer["rotary_styles"], layer["rotary_dim"]), (["half_split"], 256))
+                self.assertEqual((layer["format"], layer["window_right"]), ("fp16", -1))
+            self.assertEqual(layers["sliding_attention"]["window_left"], 4095)
+            self.assertEqual(layers["full_attention"]["window_left"], -1)
+        listed = self.succeed("prewarm", "--model", source, "--arch", "sm_90a", "--list", gpu=False)
+        self.assertRegex(listed.err, r"sliding_attention +decoder +13 +8 +4 +256 +256 +4095 +yes +half_split 256")
+
+    def test_encoders_are_dense_and_not_causal(self):
+        bert = {"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12, "torch_dtype": "float16",
+                "position_embedding_type": "absolute"}
+        specs = self.listed(bert)
+        attention = [spec for spec in specs if spec.startswith(("attn_prefill", "attn_decode"))]
+        self.assertTrue(attention)
+        for spec in attention:
+            self.assertIn("head_dim=64", spec)
+            self.assertIn("kv=dense,causal=0", spec)
+        self.assertEqual({spec.split("<")[0] for spec in specs},
+                         {"attn_work_map", "attn_prefill_mma", "attn_decode_mma"})
+
+    def test_what_is_not_served_is_named_and_the_rest_compiled(self):
+        def partly(words, fields=LLAMA, **changes):
+            source = self.config(fields, **changes)
+            arguments = ["prewarm", "--model", source, "--arch", "sm_90a", "--list"]
+            outcome = self.fail_with(1, ["config.json", *words], *arguments, gpu=False)
+            self.assertTrue(outcome.out.startswith("attn_"))
+            answer = self.run_command(*arguments, "--json", gpu=False)
+            self.assertEqual(answer.status, 1)
+            self.assertEqual(answer.json["specs"], outcome.out.splitlines())
+            self.assertTrue(any(words[0] in sentence for sentence in answer.json["model"]["unserved"]))
+            return answer.json
+
+        partly(["kv_cache_scheme"], quantization_config={
+            "quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8, "type": "float"}})
+        partly(["weight_block_size"], quantization_config={"quant_method": "fp8", "weight_block_size": [128, 128]})
+        partly(["head_dim_of_some"], head_dim_of_some=64)
+        chunked = {"model_type": "llama4_text", "torch_dtype": "bfloat16", "hidden_size": 5120, "head_dim": 128,
+                   "num_attention_heads": 40, "num_key_value_heads": 8, "num_hidden_layers": 4,
+                   "attention_chunk_size": 8192}
+        answer = partly(["chunked_attention", "chunk of 8192", "--logits"], chunked)
+        self.assertFalse([spec for spec in answer["specs"] if "logits" in spec])
+        function = self.write("chunks", "param int chunk\nplace / chunk == key / chunk ? score : -1e30f\n")
+        specs = self.listed(chunked, "--logits", function)
+        self.assertTrue([spec for spec in specs if "logits=" in spec and "paged" in spec])
+
+    def test_fp32_says_that_it_gets_scalar_kernels(self):
+        small = self.config({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "torch_dtype": "float32"})
+        arguments = ["prewarm", "--model", small, "--arch", "sm_80", "--list"]
+        self.assertIn("scalar kernels", self.succeed(*arguments, gpu=False).err)
+        self.assertNotIn("scalar kernels", self.succeed(*arguments, "--format", "fp16", gpu=False).err)
+
+    def test_infinity_nan_and_large_files(self):
+        text = json.dumps({**LLAMA, "a": float("inf"), "b": [-float("inf"), float("nan")]})
+        self.assertIn("Infinity", text)
+        source = self.write("config.json", text)
+        self.succeed("prewarm", "--model", source, "--arch", "sm_80", "--list", gpu=False)
+        labels = {str(i): "a label of this class" for i in range(110_000)}
+        large = self.config(LLAMA, id2label=labels)
+        self.assertGreater(os.path.getsize(large), 3 << 20)
+        self.succeed("prewarm", "--model", large, "--arch", "sm_80", "--list", gpu=False)
 
     def test_compiled_once(self):
         small = {"hidden_size": 64, "num_attention_heads": 2, "torch_dtype": "float32", "alibi": True}
@@ -160,7 +238,7 @@ class Model(support.CommandTest):
         refuse(2, ["must hold an object"], "[1, 2]")
         refuse(2, ["twice", "hidden_size"], '{"hidden_size": 1, "a": {"hidden_size": 2}, "hidden_size": 3}')
         refuse(2, ["no num_attention_heads"], "{}")
-        refuse(2, ["too many"], " " * ((1 << 20) + 1))
+        refuse(2, ["too many"], " " * ((64 << 20) + 1))
         self.fail_with(1, ["absent"], "prewarm", "--model", self.path("absent"), "--arch", "sm_80")
         self.fail_with(1, [self.directory], "prewarm", "--model", self.directory, "--arch", "sm_80")
 
@@ -185,7 +263,7 @@ class Model(support.CommandTest):
         refuse(["torch_dtype", "--format"], torch_dtype=None)
         refuse(["sliding_window", "true"], sliding_window=True)
         refuse(["use_sliding_window", "1"], sliding_window=5, use_sliding_window=1)
-        refuse(["layer_types", "mamba"], layer_types=["mamba"])
+        refuse(["no layers of attention", "mamba"], layer_types=["mamba"])
         refuse(["layer_types", "list of strings"], layer_types="full_attention")
         refuse(["no layers of attention"], layer_types=["linear_attention"])
         refuse(["no sliding_window"], layer_types=["sliding_attention"])
@@ -196,6 +274,8 @@ class Model(support.CommandTest):
         refuse(["rope_parameters", "object"], rope_parameters=3)
         refuse(["text_config.num_attention_heads", "many"],
                {"text_config": {**LLAMA, "num_attention_heads": "many"}})
+        refuse(["num_attention_heads", "is 32", "n_head is 16"], n_head=16)
+        refuse(["Infinity", "whole number"], head_dim=float("inf"))
         refuse(["kv_lora_rank"], kv_lora_rank=512)
         refuse(["no attention kernel", "1,1,32,1024"], head_dim=1024)
 

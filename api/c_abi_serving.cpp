@@ -1,0 +1,76 @@
+// What serving a model asks for, in C: the texts that jitney_prewarm takes, and what was read.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
+
+#include "api/c_abi_arguments.hpp"
+#include "api/c_abi_error.hpp"
+#include "api/serving_json.hpp"
+#include "jitney/serving.hpp"
+#include "operations/refuse.hpp"
+
+namespace jitney::c_abi {
+namespace {
+
+// Of the thread, until it asks again.
+struct Texts {
+    std::vector<std::string> texts;
+    std::vector<const char*> pointers;
+
+    void set(std::vector<std::string> given) {
+        texts = std::move(given);
+        pointers.clear();
+        for (const std::string& text : texts)
+            pointers.push_back(text.c_str());
+    }
+};
+
+void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace
+}  // namespace jitney::c_abi
+
+extern "C" {
+
+using namespace jitney;
+using namespace jitney::c_abi;
+
+jitney_status jitney_serving_specs(const jitney_serving_args* args, const char* const** specs,
+                                   size_t* count) {
+    return guarded([&] {
+        if (specs == nullptr || count == nullptr) {
+            checks::refuse("specs or count is null: point them to where the texts shall go");
+        }
+        *specs = nullptr;
+        *count = 0;
+        const ServingCall call = arguments(args);
+        if (call.arch.empty()) checks::refuse("arch is null: give one such as sm_90a");
+        const ServingModel model = serving_model(call.config, call.options());
+        std::vector<std::string> unserved;
+        thread_local Texts found;
+        found.set(serving_specs(model, call.arch, call.cache, &unserved));
+        *specs = found.pointers.data();
+        *count = found.pointers.size();
+        append(unserved, model.unserved);
+        if (!unserved.empty()) {
+            throw Error(ErrorCode::unsupported, fmt::format("{}", fmt::join(unserved, "; ")));
+        }
+    });
+}
+
+jitney_status jitney_serving_model(const jitney_serving_args* args, const char** json) {
+    return guarded([&] {
+        if (json == nullptr) checks::refuse("json is null: point it to where the text shall go");
+        *json = nullptr;
+        const ServingCall call = arguments(args);
+        thread_local std::string shown;
+        shown = json_of(serving_model(call.config, call.options()));
+        *json = shown.c_str();
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,36 @@
+// Pieces of JSON that bodies of this room write by hand.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace jitney {
+
+inline std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            result += '\\';
+            result += c;
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+            result += c;
+        }
+    }
+    return result + '"';
+}
+
+inline std::string quoted_list(const std::vector<std::string>& texts) {
+    std::string result = "[";
+    for (const std::string& text : texts) {
+        if (result.size() > 1) result += ',';
+        result += quoted(text);
+    }
+    return result + ']';
+}
+
+}  // namespace jitney
