@@ -82,6 +82,11 @@ TOKENS = [
         "a library throws an Error; it does not end the process",
     ),
     (
+        r"\b(?:random_device|mt19937(?:_64)?|default_random_engine|s?rand48|s?rand)\b",
+        lambda room, path: room != "tests" or path == "tests/support/run_seed.cpp",
+        "what is random in a test follows from the run's seed: tests/support/random.hpp",
+    ),
+    (
         r"\b(?:secure_)?getenv\b",
         lambda room, path: room not in {"public", "policy", "choice"},
         "policy is pure functions: it reads no environment",

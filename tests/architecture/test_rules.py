@@ -54,6 +54,7 @@ PLANTED = [
     ("operations/rotary/choose.cpp", 'auto home = getenv("HOME");\n', "reads no environment"),
     ("operations/rotary/check.cpp", '#include "api/c_abi.hpp"\n', "operations may not include api"),
     ("core/tensor.cpp", '#include "policy/spec.hpp"\n', "core may not include policy"),
+    ("tests/policy/random_test.cpp", "const unsigned seed = std::random_device{}();\n", "run's seed"),
     ("policy/choose.cpp", "#include <chrono>\n", "<chrono>: only for"),
     ("policy/choose.cpp", 'auto home = std::getenv("HOME");\n', "reads no environment"),
     ("cache/store.cpp", "#include <nvrtc.h>\n", "<nvrtc.h>: only for"),

@@ -1,11 +1,12 @@
 // The format of an entry: any damage is found, and none is believed.
-#include <random>
 
 #include "cache/little_endian.hpp"
 #include "tests/cache/support.hpp"
+#include "tests/support/random.hpp"
 
 using namespace jitney::cache;
 using namespace jitney::cache::testing;
+using jitney::tests::Random;
 
 namespace {
 
@@ -68,12 +69,10 @@ TEST_CASE("every bit of the head, flipped, is found") {
 TEST_CASE("a thousand random bits of the payload, flipped one by one, are found") {
     const std::string good = encode(sample_entry());
     const std::size_t payload = payload_for("128").size();
-    const unsigned seed = std::random_device()();
-    INFO("seed " << seed);
-    std::mt19937 random(seed);
-    std::uniform_int_distribution<std::size_t> bits(0, payload * 8 - 1);
+    Random random = Random::fresh();
+    INFO(random.text());
     for (int i = 0; i < 1000; ++i) {
-        const std::size_t bit = bits(random);
+        const std::size_t bit = random.bits() % (payload * 8);
         std::string bad = good;
         char& byte = bad[good.size() - payload + bit / 8];
         byte = static_cast<char>(byte ^ (1 << (bit % 8)));

@@ -2,12 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 
 #include "tests/cache/support.hpp"
+#include "tests/support/random.hpp"
 
 using namespace jitney::cache;
 using namespace jitney::cache::testing;
+using jitney::tests::Random;
 
 namespace {
 
@@ -120,17 +121,16 @@ TEST_CASE("a damaged entry is a miss, is repaired, and the second run hits") {
     Options quick = options_for(root);
     CHECK(get(*std::make_unique<Store>(quick)).computed);
     const std::string good = read_file(path);
-    const unsigned seed = std::random_device()();
-    INFO("seed " << seed);
-    std::mt19937 random(seed);
+    Random random = Random::fresh();
+    INFO(random.text());
     std::vector<std::string> damaged{"", good + "x", good + good, std::string(good.size(), '\0'),
                                      encode(sample_entry("64"))};
     for (int i = 0; i < 40; ++i) {
         std::string bad = good;
-        char& byte = bad[random() % bad.size()];
-        byte = static_cast<char>(byte ^ (1 << random() % 8));
+        char& byte = bad[random.bits() % bad.size()];
+        byte = static_cast<char>(byte ^ (1 << random.bits() % 8));
         damaged.push_back(bad);
-        damaged.push_back(good.substr(0, random() % good.size()));
+        damaged.push_back(good.substr(0, random.bits() % good.size()));
     }
     for (const std::string& bad : damaged) {
         write_file(path, bad);

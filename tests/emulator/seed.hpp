@@ -1,10 +1,10 @@
-// The seed of a test run: fresh, unless JITNEY_TEST_SEED names one; printed at the start.
+// The seed of a test run.
 #pragma once
 
-#include <cstdint>
+#include "tests/support/run_seed.hpp"
 
 namespace jitney::emulator {
 
-std::uint64_t run_seed();
+using tests::run_seed;
 
 }  // namespace jitney::emulator

@@ -37,7 +37,8 @@ struct Ended {
 
 class Child {
   public:
-    // The environment is this process's without JITNEY_, FAKE_ and CUDA_ variables, and these.
+    // The environment is this process's without JITNEY_, FAKE_ and CUDA_ variables, but for the
+    // seed of the run, and these.
     Child(const std::string& scenario, const Variables& variables,
           const std::string& directory = ".", const std::string& program = "");
     Child(Child&& other) noexcept;

@@ -1,16 +1,16 @@
 #include "tests/support/random.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <numbers>
-#include <random>
+
+#include "tests/support/run_seed.hpp"
 
 namespace jitney::tests {
 
 Random Random::fresh() {
-    const char* variable = std::getenv("JITNEY_TEST_SEED");
-    if (variable != nullptr) return Random(std::strtoull(variable, nullptr, 10));
-    return Random(std::random_device{}());
+    Random random(next_beginning());
+    random.seed_ = run_seed();
+    return random;
 }
 
 // SplitMix64: a counter, scrambled.
@@ -38,7 +38,7 @@ std::int64_t Random::integer(std::int64_t low, std::int64_t high) {
 }
 
 std::string Random::text() const {
-    return "JITNEY_TEST_SEED=" + std::to_string(seed_);
+    return text_of_seed(seed_);
 }
 
 }  // namespace jitney::tests

@@ -10,7 +10,7 @@ namespace jitney::tests {
 class Random {
   public:
     explicit Random(std::uint64_t seed) : seed_(seed), state_(seed) {}
-    // Seeded by JITNEY_TEST_SEED where it is set, else afresh.
+    // Of the running test: what it begins with follows from the run's seed (run_seed.hpp).
     static Random fresh();
 
     std::uint64_t bits();
@@ -25,7 +25,8 @@ class Random {
             integer(0, static_cast<std::int64_t>(choices.size()) - 1))];
     }
 
-    // "JITNEY_TEST_SEED=..." of the seed that this began with: for the message of a failure.
+    // "JITNEY_TEST_SEED=..." of the seed that this, or the run, began with: for the message of a
+    // failure.
     std::string text() const;
 
   private:

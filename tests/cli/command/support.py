@@ -4,6 +4,7 @@
 """
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -13,6 +14,10 @@ import unittest
 
 COMMAND = sys.argv.pop(1) if len(sys.argv) > 2 else "jitney"
 DATA = sys.argv.pop(1) if len(sys.argv) > 1 else "examples/data"
+
+# As of all test programs: what is random follows from it, and it is the first line of the output.
+SEED = int(os.environ.get("JITNEY_TEST_SEED") or random.SystemRandom().getrandbits(64))
+print(f"JITNEY_TEST_SEED={SEED}", file=sys.stderr, flush=True)
 
 
 class Outcome:
