@@ -10,18 +10,16 @@
 #include "runtime/nvrtc.hpp"
 #include "tests/kernels/catalogue.hpp"
 #include "tests/kernels/measure.hpp"
+#include "tests/kernels/nvrtc_here.hpp"
 
 namespace jitney::tests {
 namespace {
 
 using policy::Spec;
 
-// Says why where it can't; ctest counts a run without NVRTC as skipped.
+// Says why where it can't.
 bool can_compile(Arch arch) {
-    if (!runtime::nvrtc_location()) {
-        MESSAGE("skipped: NVRTC is not on this machine");
-        return false;
-    }
+    if (!has_nvrtc()) return false;
     const runtime::Nvrtc& nvrtc = runtime::nvrtc();
     const auto& archs = nvrtc.archs;
     if (!archs.empty() && std::find(archs.begin(), archs.end(), arch.number) == archs.end()) {

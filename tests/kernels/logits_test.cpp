@@ -6,20 +6,14 @@
 #include "jitney/error.hpp"
 #include "operations/attention/choose.hpp"
 #include "operations/kernel_launch.hpp"
-#include "runtime/nvrtc.hpp"
 #include "tests/kernels/measure.hpp"
+#include "tests/kernels/nvrtc_here.hpp"
 #include "tests/support/logits_functions.hpp"
 
 namespace jitney::tests {
 namespace {
 
 using policy::Spec;
-
-bool can_compile() {
-    if (runtime::nvrtc_location()) return true;
-    MESSAGE("skipped: NVRTC is not on this machine");
-    return false;
-}
 
 Spec with_logits(const char* text, const LogitsFunction& function) {
     Spec spec = policy::parse_spec(text);
@@ -50,7 +44,7 @@ std::vector<Spec> served(const LogitsFunction& function, int head_dim) {
 }  // namespace
 
 TEST_CASE("logits functions compile into the kernels") {
-    if (!can_compile()) return;
+    if (!has_nvrtc()) return;
     std::vector<Spec> specs;
     for (const char* name : {"softcap", "alibi", "places"}) {
         for (const int head_dim : {64, 128}) {
@@ -77,7 +71,7 @@ TEST_CASE("logits functions compile into the kernels") {
 }
 
 TEST_CASE("a logits function that does not compile is told in its own lines") {
-    if (!can_compile()) return;
+    if (!has_nvrtc()) return;
     const auto fails = [](const LogitsFunction& function) -> CompileError {
         const Spec spec = with_logits(
             "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0>@sm_80",
