@@ -95,6 +95,8 @@ Difference compare(const ExpectOptions& options, const TensorsByName& results) {
     difference.file = options.file;
     difference.tolerance = options.tolerance.value_or(kDefaultTolerance);
     const TensorFile expected = TensorFile::read(options.file);
+    for (const auto& [name, tensor] : results)
+        static_cast<void>(expected.find(name));  // throws for a dtype that can't be compared
     if (expected.tensors().empty()) refuse(options.file + " holds no tensor to compare with");
     double sum = 0;
     std::int64_t elements = 0;

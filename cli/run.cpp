@@ -48,6 +48,8 @@ Run::Run(const RunOptions& options, const std::vector<std::string_view>& takes)
           (options.expect.check(), require_other_output(options), TensorFile::read(options.input))),
       backend_(choose_backend(options.backend)),
       stage_(backend_.gpu) {
+    for (const std::string_view name : takes)
+        static_cast<void>(file_.find(name));  // throws for a dtype that the operation can't take
     for (const auto& [name, tensor] : file_.tensors()) {
         if (std::find(takes.begin(), takes.end(), name) == takes.end()) {
             refuse(fmt::format("{} holds a tensor {}, and this operation takes {}", options.input,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/file.hpp"
+#include "cli/other_file.hpp"
 #include "cli/safetensors_header.hpp"
 #include "jitney/error.hpp"
 
@@ -18,23 +19,47 @@ namespace {
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kLargestHeader = 100'000'000;
 constexpr std::uint64_t kAlignment = 64;
+constexpr const char* kKnownDtypes = "F32, F16, BF16, F8_E4M3, F8_E5M2, BOOL, I32 and I64";
 
 [[noreturn]] void fail(const std::string& path, const std::string& reason) {
     throw Error(ErrorCode::invalid_argument, path + " is no valid safetensors file: " + reason);
 }
 
-// The length of the header: 8 bytes, least significant first.
-std::uint64_t read_length(const InputFile& file, const std::string& path) {
-    if (file.bytes() < kLengthBytes) {
-        fail(path, "it has " + std::to_string(file.bytes()) +
-                       " bytes, too few for the length of a header");
-    }
+// Where the bytes are those of another kind of file, in whose place this one was given.
+void refuse_other_file(const InputFile& file, const std::string& path) {
+    std::string first(std::min<std::uint64_t>(file.bytes(), kFirstBytes), '\0');
+    file.read_at(0, std::as_writable_bytes(std::span(first)));
+    const std::string is = what_else_it_is(first);
+    if (!is.empty()) throw Error(ErrorCode::invalid_argument, path + " is " + is);
+}
+
+// 8 bytes, least significant first.
+std::uint64_t length_at_begin(const InputFile& file) {
     std::array<std::byte, kLengthBytes> bytes;
     file.read_at(0, bytes);
     std::uint64_t length = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
     }
+    return length;
+}
+
+// Whether there is a header behind the length.
+bool may_be_one(const InputFile& file) {
+    if (file.bytes() <= kLengthBytes) return false;
+    const std::uint64_t length = length_at_begin(file);
+    if (length > kLargestHeader || length > file.bytes() - kLengthBytes) return false;
+    std::array<std::byte, 1> first;
+    file.read_at(kLengthBytes, first);
+    return first[0] == std::byte{'{'};
+}
+
+std::uint64_t read_length(const InputFile& file, const std::string& path) {
+    if (file.bytes() < kLengthBytes) {
+        fail(path, "it has " + std::to_string(file.bytes()) +
+                       " bytes, too few for the length of a header");
+    }
+    const std::uint64_t length = length_at_begin(file);
     if (length > kLargestHeader) {
         fail(path, "its header would have " + std::to_string(length) + " bytes, more than the " +
                        std::to_string(kLargestHeader) + " that are allowed");
@@ -177,6 +202,7 @@ void TensorFile::Release::operator()(std::byte* memory) const {
 
 TensorFile TensorFile::read(const std::string& path) {
     const InputFile file(path);
+    if (!may_be_one(file)) refuse_other_file(file, path);
     const std::uint64_t length = read_length(file, path);
     const std::uint64_t data_begin = kLengthBytes + length;
     try {
@@ -184,13 +210,19 @@ TensorFile TensorFile::read(const std::string& path) {
         file.read_at(kLengthBytes, std::as_writable_bytes(std::span(text)));
         SafetensorsHeader header = parse_safetensors_header(text, file.bytes() - data_begin, path);
 
+        TensorFile result;
+        result.path_ = path;
+        std::erase_if(header.entries, [&result](const TensorEntry& entry) {
+            if (entry.other_dtype.empty()) return false;
+            result.passed_over_.emplace(entry.name, entry.other_dtype);
+            return true;
+        });
         std::uint64_t bytes = 0;
         std::vector<std::uint64_t> places;
         for (const TensorEntry& entry : header.entries) {
             places.push_back(bytes);
             bytes += (entry.end - entry.begin + kAlignment - 1) / kAlignment * kAlignment;
         }
-        TensorFile result;
         result.memory_.reset(static_cast<std::byte*>(
             ::operator new (static_cast<std::size_t>(bytes), std::align_val_t{kAlignment})));
         for (std::size_t i = 0; i < header.entries.size(); ++i) {
@@ -211,6 +243,11 @@ TensorFile TensorFile::read(const std::string& path) {
 }
 
 const Tensor* TensorFile::find(std::string_view name) const {
+    if (const auto other = passed_over_.find(name); other != passed_over_.end()) {
+        throw Error(ErrorCode::invalid_argument,
+                    path_ + " holds the tensor " + text_of_name(name) + " as " + other->second +
+                        ", which no operation takes: convert it to one of " + kKnownDtypes);
+    }
     const auto found = tensors_.find(name);
     return found == tensors_.end() ? nullptr : &found->second;
 }

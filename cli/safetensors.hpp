@@ -21,11 +21,12 @@ class TensorFile {
   public:
     // Throws Error: io where the file can't be read; invalid_argument where it breaks any rule of
     // the format, is longer or shorter than its header says, or holds a BOOL that is neither 0
-    // nor 1.
+    // nor 1. Tensors of dtypes that no Tensor has are passed over.
     static TensorFile read(const std::string& path);
 
     const TensorsByName& tensors() const { return tensors_; }
-    // nullptr where there is none of that name.
+    // nullptr where there is none of that name. Throws Error where there is one that was passed
+    // over: whoever asks for it has a use for it.
     const Tensor* find(std::string_view name) const;
     const Metadata& metadata() const { return metadata_; }
 
@@ -34,8 +35,10 @@ class TensorFile {
         void operator()(std::byte* memory) const;
     };
 
+    std::string path_;
     std::unique_ptr<std::byte, Release> memory_;
     TensorsByName tensors_;
+    std::map<std::string, std::string, std::less<>> passed_over_;  // the dtype by the name
     Metadata metadata_;
 };
 

@@ -24,6 +24,21 @@ constexpr std::array<std::pair<DType, const char*>, 8> kNames{{{DType::fp32, "F3
                                                                {DType::boolean, "BOOL"},
                                                                {DType::int32, "I32"},
                                                                {DType::int64, "I64"}}};
+// Of the format's other dtypes, how many bits an element has.
+constexpr std::array<std::pair<const char*, std::uint64_t>, 14> kOtherBits{{{"F64", 64},
+                                                                            {"U64", 64},
+                                                                            {"C64", 64},
+                                                                            {"U32", 32},
+                                                                            {"I16", 16},
+                                                                            {"U16", 16},
+                                                                            {"I8", 8},
+                                                                            {"U8", 8},
+                                                                            {"F8_E8M0", 8},
+                                                                            {"F8_E4M3FNUZ", 8},
+                                                                            {"F8_E5M2FNUZ", 8},
+                                                                            {"F6_E2M3", 6},
+                                                                            {"F6_E3M2", 6},
+                                                                            {"F4", 4}}};
 constexpr const char* kMetadata = "__metadata__";
 constexpr std::uint64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
 
@@ -84,14 +99,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
             header_.metadata[field_] = text;
             place_ = Place::metadata;
         } else if (place_ == Place::dtype) {
-            const auto* const known =
-                std::ranges::find_if(kNames, [&](const auto& name) { return text == name.second; });
-            if (known == kNames.end()) {
-                fail(file_, "tensor " + text_of_name(name_) + " has the dtype " +
-                                text_of_name(text) +
-                                "; known are F32, F16, BF16, F8_E4M3, F8_E5M2, BOOL, I32 and I64");
-            }
-            header_.entries.back().dtype = known->first;
+            set_dtype(text);
             place_ = Place::tensor;
         } else {
             misplaced("a string");
@@ -186,6 +194,25 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         offsets_list,
     };
 
+    // The format gains dtypes: a name that it could have is one, and only has no size.
+    void set_dtype(const std::string& text) {
+        TensorEntry& entry = header_.entries.back();
+        const auto* const known =
+            std::ranges::find_if(kNames, [&](const auto& name) { return text == name.second; });
+        if (known != kNames.end()) {
+            entry.dtype = known->first;
+            return;
+        }
+        const auto is_of_names = [](char c) {
+            return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        };
+        if (text.empty() || text.size() > 16 || !std::ranges::all_of(text, is_of_names)) {
+            fail(file_, "tensor " + text_of_name(name_) + " has the dtype " + text_of_name(text) +
+                            ", which is the name of none");
+        }
+        entry.other_dtype = text;
+    }
+
     [[noreturn]] void misplaced(const char* what) {
         static constexpr std::array kPlaces{
             "the header",           "the header",           "the value of ",
@@ -207,21 +234,38 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     std::vector<std::uint64_t> offsets_;
 };
 
-// Bytes of the entry's elements; fails where they, or a stride, don't fit 63 bits.
-std::uint64_t bytes_of(const TensorEntry& entry, const std::string& file) {
-    auto bytes = static_cast<std::uint64_t>(size_of(entry.dtype));
+// 0 of a dtype that is not known.
+std::uint64_t bits_of(const TensorEntry& entry) {
+    if (entry.other_dtype.empty()) return 8 * static_cast<std::uint64_t>(size_of(entry.dtype));
+    for (const auto& [name, bits] : kOtherBits) {
+        if (entry.other_dtype == name) return bits;
+    }
+    return 0;
+}
+
+// Bytes of the entry's elements, of which one has `bits`; fails where they, or a stride, don't fit
+// 63 bits.
+std::uint64_t bytes_of(const TensorEntry& entry, std::uint64_t bits, const std::string& file) {
+    const std::uint64_t most = kMaxInt64 / std::max<std::uint64_t>(bits / 8, 1);
+    std::uint64_t elements = 1;
     bool empty = false;
     for (const std::int64_t size : entry.shape) {
         if (size == 0) {
             empty = true;
             continue;
         }
-        if (bytes > kMaxInt64 / static_cast<std::uint64_t>(size)) {
+        if (elements > most / static_cast<std::uint64_t>(size)) {
             fail(file, "the size of tensor " + text_of_name(entry.name) + " overflows 64 bits");
         }
-        bytes *= static_cast<std::uint64_t>(size);
+        elements *= static_cast<std::uint64_t>(size);
     }
-    return empty ? 0 : bytes;
+    if (empty) return 0;
+    const std::uint64_t rest = elements % 8 * bits;
+    if (rest % 8 != 0) {
+        fail(file, "tensor " + text_of_name(entry.name) + " has " + std::to_string(elements) +
+                       " elements of " + std::to_string(bits) + " bits, which fill no bytes");
+    }
+    return elements / 8 * bits + rest / 8;
 }
 
 void check_bytes(const TensorEntry& entry, std::uint64_t data_bytes, const std::string& file) {
@@ -236,7 +280,9 @@ void check_bytes(const TensorEntry& entry, std::uint64_t data_bytes, const std::
                        ", but the file holds " + std::to_string(data_bytes) +
                        " bytes of data: it was cut short, or its header is wrong");
     }
-    const std::uint64_t bytes = bytes_of(entry, file);
+    const std::uint64_t bits = bits_of(entry);
+    if (bits == 0) return;
+    const std::uint64_t bytes = bytes_of(entry, bits, file);
     if (bytes != entry.end - entry.begin) {
         fail(file, "tensor " + text_of_name(entry.name) + " has the data_offsets " + range +
                        ", but its shape and dtype take " + std::to_string(bytes) + " bytes");

@@ -15,6 +15,7 @@ namespace jitney::cli {
 struct TensorEntry {
     std::string name;
     DType dtype = DType::fp32;
+    std::string other_dtype;          // one that no Tensor has; `dtype` then says nothing
     std::vector<std::int64_t> shape;  // empty: a scalar, one element
     std::uint64_t begin = 0;          // bytes [begin, end) of the data behind the header
     std::uint64_t end = 0;

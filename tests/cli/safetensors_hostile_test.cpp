@@ -80,6 +80,37 @@ TEST_CASE("the length of the header is checked against the file and the cap") {
     file.refuse(length_prefix(std::uint64_t{1} << 63) + "{}", "more than the 100000000");
 }
 
+TEST_CASE("what was given in place of a safetensors file is named") {
+    const Hostile file;
+    file.refuse(
+        "version https://git-lfs.github.com/spec/v1\n"
+        "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
+        "size 12345\n",
+        " is a Git LFS pointer, which stands where the file itself was not fetched, and no "
+        "safetensors file: fetch it with git lfs pull");
+    file.refuse("/annex/objects/SHA256E-s12--0123.safetensors\n", "a git-annex pointer");
+    for (const char* page : {"<!DOCTYPE html><html><body>404</body></html>", "<!doctype HTML>\n{",
+                             "\n\n  <html lang=\"en\">\n", "\xEF\xBB\xBF<!DOCTYPE html>\n"}) {
+        file.refuse(page, "an HTML page");
+    }
+    file.refuse("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "XML text");
+    file.refuse(R"({"metadata": {}, "weight_map": {}})", "JSON text, such as the index of a model");
+    file.refuse("{}", "JSON text");
+    // A version that needs 0 makes a length of 64 MiB of it.
+    file.refuse(std::string("PK\x03\x04\0\0\0\0\0\0\0\0", 12), "a zip archive, as .pt, .pth");
+    file.refuse("PK\x03\x04\x14", "a zip archive");
+    file.refuse("\x93NUMPY\x01", "a NumPy array");
+    file.refuse("GGUF\x03", "a GGUF file");
+    file.refuse("\x89HDF\r\n\x1a\n", "an HDF5 file");
+    file.refuse("\x80\x02}q", "a Python pickle");
+    file.refuse("\x1f\x8b\x08", "compressed by gzip, and no safetensors file: unpack it first");
+    file.refuse("BZh91AY", "bzip2");
+    file.refuse("\x28\xb5\x2f\xfd", "zstd");
+    file.refuse(std::string(257, 'a') + "ustar", "a tar archive");
+    // A length that begins like a text is one all the same.
+    file.refuse_header(std::string('{', ' '), "does not begin with '{'");
+}
+
 TEST_CASE("a header that is no JSON, or more than JSON, is refused") {
     const Hostile file;
     file.refuse_header(" {}", "does not begin with '{'");
@@ -151,7 +182,11 @@ TEST_CASE("fields that are missing, unknown or too many are refused") {
     file.refuse_fields(R"("dtype":"F32","shape":[2],"data_offsets":[])", "0 data_offsets");
     file.refuse_fields(R"("dtype":"F32","shape":[2],"data_offsets":[8])", "1 data_offsets");
     file.refuse_fields(R"("dtype":"F32","shape":[2],"data_offsets":[0,8,8])", "more than two");
-    file.refuse_fields(R"("dtype":"F64","shape":[1],"data_offsets":[0,8])", "the dtype \"F64\"");
+    file.refuse_fields(R"("dtype":"F64","shape":[2],"data_offsets":[0,8])", "take 16 bytes");
+    file.refuse_fields(R"("dtype":"F4","shape":[15],"data_offsets":[0,8])", "which fill no bytes");
+    file.refuse_fields(R"("dtype":"F4","shape":[9223372036854775807],"data_offsets":[0,8])",
+                       "which fill no bytes");
+    file.refuse_fields(R"("dtype":"F77","shape":[2],"data_offsets":[0,9])", "holds 8 bytes");
     file.refuse_fields(R"("dtype":"f32","shape":[2],"data_offsets":[0,8])", "the dtype \"f32\"");
     file.refuse_fields(R"("dtype":"","shape":[2],"data_offsets":[0,8])", "the dtype \"\"");
     file.refuse_fields(R"("dtype":"F32","shape":[1,1,1,1,1,2],"data_offsets":[0,8])",

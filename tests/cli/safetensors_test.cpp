@@ -114,6 +114,49 @@ TEST_CASE("what is written is read back, bit for bit, in every dtype and layout"
     }
 }
 
+TEST_CASE(
+    "tensors of dtypes that no operation takes are no fault of a file, until they are asked for") {
+    const TempDir directory;
+    const std::string path = directory.file("mixed.safetensors");
+    const std::vector<std::pair<std::string, int>> others{
+        {"F64", 128},    {"U64", 128},    {"C64", 128}, {"U32", 64},      {"I16", 32},
+        {"U16", 32},     {"I8", 16},      {"U8", 16},   {"F8_E8M0", 16},  {"F8_E4M3FNUZ", 16},
+        {"F6_E2M3", 12}, {"F6_E3M2", 12}, {"F4", 8},    {"SOME_NEW_1", 3}};
+    std::string header = "{";
+    std::string data;
+    const auto add = [&](const std::string& name, const std::string& dtype, int bytes) {
+        header += (data.empty() ? "\"" : ",\"") + name + R"(":{"dtype":")" + dtype +
+                  R"(","shape":[2,8],"data_offsets":[)" + std::to_string(data.size()) + ",";
+        data += std::string(static_cast<std::size_t>(bytes), static_cast<char>('0' + bytes % 10));
+        header += std::to_string(data.size()) + "]}";
+    };
+    for (const auto& [dtype, bytes] : others)
+        add("a " + dtype, dtype, bytes);
+    add("x", "BF16", 32);
+    add("z", "U8", 16);
+    write_bytes(path, safetensors_bytes(header + "}", data));
+
+    const TensorFile file = TensorFile::read(path);
+    CHECK(file.tensors().size() == 1);
+    const Tensor* const x = file.find("x");
+    REQUIRE(x != nullptr);
+    CHECK(std::string(static_cast<const char*>(x->data), 32) == std::string(32, '2'));
+    CHECK(file.find("y") == nullptr);
+    for (const auto& [dtype, bytes] : others) {
+        try {
+            file.find("a " + dtype);
+            FAIL_CHECK("it was found");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::invalid_argument);
+            const std::string text = error.what();
+            CHECK_MESSAGE(text == path + " holds the tensor \"a " + dtype + "\" as " + dtype +
+                                      ", which no operation takes: convert it to one of F32, F16, "
+                                      "BF16, F8_E4M3, F8_E5M2, BOOL, I32 and I64",
+                          text);
+        }
+    }
+}
+
 TEST_CASE("a tensor larger than the writer's buffer, with strides of its own") {
     Random random = Random::fresh();
     INFO(random.text());

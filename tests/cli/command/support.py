@@ -100,7 +100,7 @@ class CommandTest(unittest.TestCase):
         return outcome
 
 
-FORMATS = {"F32": "f", "I32": "i", "I64": "q", "BF16": "H", "F16": "e", "BOOL": "?"}
+FORMATS = {"F64": "d", "U8": "B", "F32": "f", "I32": "i", "I64": "q", "BF16": "H", "F16": "e", "BOOL": "?"}
 FORMATS |= {"F8_E4M3": "B", "F8_E5M2": "B"}  # codes
 
 

@@ -163,6 +163,22 @@ class RunAttention(support.CommandTest):
         self.assertIsNone(outcome.json["expect"]["max_abs_error"])
         self.fail_with(2, ["holds no tensor"], *arguments[:-1], self.write("none", safetensors({})))
 
+    def test_dtypes_that_no_operation_takes(self):
+        foreign = dict(attention_file(), step=("F64", [1], [7.0]), blocks=("U8", [3], [1, 2, 3]))
+        source = self.write("in", safetensors(foreign))
+        self.succeed("run", "attention", source, "-o", self.path("out"))
+        asked = self.write("asked", safetensors(dict(attention_file(), mask=("U8", [1, 3], [1] * 3))))
+        self.fail_with(2, ['"mask" as U8', "BOOL"], "run", "attention", asked, "-o", self.path("out"))
+        wanted = ["run", "attention", source, "-o", self.path("out"), "--expect"]
+        out = self.write("expected", safetensors({"out": ("F64", [1, 3, 2, 8], [0.0] * 48)}))
+        self.fail_with(2, ['"out" as F64'], *wanted, out)
+
+    def test_another_file_in_place_of_safetensors(self):
+        for content, word in ((b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+                              (b"<!DOCTYPE html>\n<html>", "HTML page")):
+            source = self.write("in", content)
+            self.fail_with(2, [word, source], "run", "rotary", source, "-o", self.path("out"))
+
     def test_empty_problems(self):
         for tensors in (attention_file(q_len=0), attention_file(kv_len=0)):
             source = self.write("in", safetensors(tensors))
