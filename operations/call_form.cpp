@@ -1,65 +1,96 @@
 #include "operations/call_form.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "operations/attention/check_requests.hpp"
+#include "operations/attention/fields.hpp"
+#include "operations/own_workspace.hpp"
+#include "operations/rotary/fields.hpp"
 
 namespace jitney {
 namespace {
 
 // In place where the prepared call was.
-bool same_place(const Tensor& x, const Tensor& out, const Tensor& prepared_x,
-                const Tensor& prepared_out) noexcept {
-    return (x.data == out.data) == (prepared_x.data == prepared_out.data);
+template <class Args, class Field>
+bool same_place(const Field& field, const Args& args, const Args& prepared) noexcept {
+    if constexpr (Field::is_tensor) {
+        if (field.source == nullptr) return true;
+        const Tensor* const out = tensor_in(args.*field.member);
+        const Tensor* const in = tensor_in(args.*field.source);
+        if (out == nullptr || in == nullptr) return true;
+        return (in->data == out->data) ==
+               (tensor_in(prepared.*field.source)->data == tensor_in(prepared.*field.member)->data);
+    } else {
+        return true;
+    }
 }
 
-// The first size of `a` does not count.
-bool same_but_for_size(const std::optional<Tensor>& a, const std::optional<Tensor>& b) noexcept {
-    if (!a || !b) return a.has_value() == b.has_value();
-    Tensor sized = *a;
-    sized.shape[0] = b->shape[0];
-    return same_form(sized, *b);
-}
-
-bool same_kinds(const LogitsValues& a, const LogitsValues& b) noexcept {
-    return std::ranges::equal(a, b, {}, &LogitsValue::kind, &LogitsValue::kind);
+// `freedom`: what calls may differ in at least, so that what they have in common counts for them.
+template <Differs freedom, class Args>
+bool same_fields(const Args& args, const Args& prepared) noexcept {
+    return all_fields<Args>([&](const auto& field) {
+        if constexpr (std::decay_t<decltype(field)>::differs >= freedom) {
+            return field.sound(args, prepared);
+        } else {
+            return same_value(args.*field.member, prepared.*field.member) &&
+                   same_place(field, args, prepared);
+        }
+    });
 }
 
 }  // namespace
 
-// All fields are named, so that one that is added does not compile until it is compared too.
-
-bool same_form(const AttentionArgs& args, const AttentionArgs& prepared, Lengths lengths) noexcept {
-    const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
-                 kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
-                 kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
-                 alibi_slopes, sinks, new_k, new_v, batch_invariant, workspace, logits,
-                 logits_values] = prepared;
-    return same_form(args.q, q) && same_form(args.k, k) && same_form(args.v, v) &&
-           same_form(args.out, out) && same_form(args.mask, mask) && args.causal == causal &&
-           args.scale == scale && same_form(args.lse, lse) &&
-           same_form(args.qo_indptr, qo_indptr) && same_form(args.kv_lens, kv_lens) &&
-           same_form(args.kv_indptr, kv_indptr) && same_form(args.req_to_token, req_to_token) &&
-           same_form(args.req_pool_indices, req_pool_indices) &&
-           same_form(args.block_table, block_table) &&
-           same_form(args.kv_page_indptr, kv_page_indptr) &&
-           same_form(args.last_page_len, last_page_len) && args.window_left == window_left &&
-           args.window_right == window_right && args.softcap == softcap &&
-           same_form(args.alibi_slopes, alibi_slopes) && same_form(args.sinks, sinks) &&
-           same_form(args.new_k, new_k) && same_form(args.new_v, new_v) &&
-           args.batch_invariant == batch_invariant && args.logits == logits &&
-           same_kinds(args.logits_values, logits_values) &&
-           (lengths == Lengths::any ? same_but_for_size(args.kv_page_indices, kv_page_indices)
-                                    : same_form(args.kv_page_indices, kv_page_indices) &&
-                                          args.max_kv_len == max_kv_len &&
-                                          std::ranges::equal(args.qo_indptr_host, qo_indptr_host));
+bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcept {
+    return same_fields<Differs::in_calls>(args, prepared);
 }
 
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept {
-    const auto& [q, k, q_out, k_out, cos, sin, positions, style] = prepared;
-    return same_form(args.q, q) && same_form(args.k, k) && same_form(args.q_out, q_out) &&
-           same_form(args.k_out, k_out) && same_form(args.cos, cos) && same_form(args.sin, sin) &&
-           same_form(args.positions, positions) && args.style == style &&
-           same_place(args.q, args.q_out, q, q_out) &&
-           (!args.k || same_place(*args.k, *args.k_out, *k, *k_out));
+    return same_fields<Differs::in_calls>(args, prepared);
 }
 
+bool is_run_of(const AttentionArgs& args, const AttentionArgs& planned) noexcept {
+    return same_fields<Differs::in_runs>(args, planned);
+}
+
+namespace look {
+
+// Of the host, the check compares them with those of the tensor.
+bool at_host_indptr(const AttentionArgs& args, const AttentionArgs&) noexcept {
+    const std::span<const int> ends = args.qo_indptr_host;
+    if (ends.empty()) return true;
+    return args.qo_indptr && args.q.device.type != DeviceType::cpu &&
+           std::ssize(ends) == args.qo_indptr->shape[0] &&
+           checks::first_wrong_end(ends, args.q.shape[0]) == ends.size();
+}
+
+// As long as it was, or of another length that a list can have.
+bool at_page_list(const AttentionArgs& args, const AttentionArgs& prepared) noexcept {
+    const std::optional<Tensor>& list = args.kv_page_indices;
+    const std::optional<Tensor>& other = prepared.kv_page_indices;
+    if (!list || !other) return list.has_value() == other.has_value();
+    const std::int64_t pages = list->shape[0];
+    if (pages == other->shape[0]) return same_form(*list, *other);
+    Tensor sized = *list;
+    sized.shape[0] = other->shape[0];
+    return same_form(sized, *other) && pages > 0 &&
+           pages <= std::numeric_limits<std::int32_t>::max() && list->strides[0] == 1;
+}
+
+bool at_max_kv_len(const AttentionArgs& args, const AttentionArgs&) noexcept {
+    return !args.max_kv_len || *args.max_kv_len >= 0;
+}
+
+bool at_workspace(const AttentionArgs& args, const AttentionArgs&) noexcept {
+    return can_be_given(args.workspace);
+}
+
+// What they are is put in by each launch; of which kinds they are was checked.
+bool at_logits_values(const AttentionArgs& args, const AttentionArgs& prepared) noexcept {
+    return std::ranges::equal(args.logits_values, prepared.logits_values, {}, &LogitsValue::kind,
+                              &LogitsValue::kind);
+}
+
+}  // namespace look
 }  // namespace jitney

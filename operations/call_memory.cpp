@@ -1,10 +1,12 @@
 #include "operations/call_memory.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <type_traits>
 
+#include "operations/append_kv/fields.hpp"
 #include "operations/attention/fields.hpp"
 #include "operations/refuse.hpp"
+#include "operations/rotary/fields.hpp"
 
 namespace jitney::checks {
 namespace {
@@ -81,59 +83,28 @@ void CallMemory::check() const {
 
 namespace {
 
-template <class Memory>
-void add_tensors(Memory& memory, const AttentionArgs& args) noexcept {
-    const bool appends = args.new_k.has_value();
-    memory.writes("out", args.out);
-    if (args.lse) memory.writes("lse", *args.lse);
-    memory.reads("q", args.q);
-    if (appends) {
-        memory.writes("k", args.k);
-        memory.writes("v", args.v);
-    } else {
-        memory.reads("k", args.k);
-        memory.reads("v", args.v);
-    }
-    for (const OptionalTensorField& field : kOptionalTensorFields) {
-        const std::optional<Tensor>& tensor = args.*field.member;
-        if (tensor && field.member != &AttentionArgs::lse) memory.reads(field.name, *tensor);
-    }
+bool appends(const AttentionArgs& args) noexcept {
+    return args.new_k.has_value();
+}
+template <class Args>
+bool appends(const Args&) noexcept {
+    return true;
 }
 
-template <class Memory>
-void add_tensors(Memory& memory, const RotaryArgs& args) noexcept {
-    memory.updates("q", args.q, "q_out", args.q_out);
-    if (args.k) memory.updates("k", *args.k, "k_out", *args.k_out);
-    memory.reads("cos", args.cos);
-    memory.reads("sin", args.sin);
-    if (args.positions) memory.reads("positions", *args.positions);
-}
-
-template <class Memory>
-void add_tensors(Memory& memory, const AppendKvArgs& args) noexcept {
-    using Field = std::pair<const char*, std::optional<Tensor> AppendKvArgs::*>;
-    static constexpr std::array kRead = {
-        Field{"new_indptr", &AppendKvArgs::new_indptr},
-        Field{"kv_lens", &AppendKvArgs::kv_lens},
-        Field{"kv_indptr", &AppendKvArgs::kv_indptr},
-        Field{"req_to_token", &AppendKvArgs::req_to_token},
-        Field{"req_pool_indices", &AppendKvArgs::req_pool_indices},
-        Field{"block_table", &AppendKvArgs::block_table},
-        Field{"kv_page_indptr", &AppendKvArgs::kv_page_indptr},
-        Field{"kv_page_indices", &AppendKvArgs::kv_page_indices},
-        Field{"last_page_len", &AppendKvArgs::last_page_len},
-        Field{"cos", &AppendKvArgs::cos},
-        Field{"sin", &AppendKvArgs::sin},
-        Field{"positions", &AppendKvArgs::positions},
-    };
-    memory.writes("k", args.k);
-    memory.writes("v", args.v);
-    memory.reads("new_k", args.new_k);
-    memory.reads("new_v", args.new_v);
-    if (args.q && args.q_out) memory.updates("q", *args.q, "q_out", *args.q_out);
-    for (const auto& [name, member] : kRead) {
-        if (args.*member) memory.reads(name, *(args.*member));
-    }
+// A source is looked at with its result.
+template <class Memory, class Args>
+void add_tensors(Memory& memory, const Args& args) noexcept {
+    for_each_tensor(args, [&](const auto& field, const Tensor& tensor) {
+        if (field.source != nullptr) {
+            if (const Tensor* const source = tensor_in(args.*field.source))
+                memory.updates(field.source_name, *source, field.name, tensor);
+        } else if (field.access == Access::written ||
+                   (field.access == Access::cache && appends(args))) {
+            memory.writes(field.name, tensor);
+        } else if (field.access != Access::source) {
+            memory.reads(field.name, tensor);
+        }
+    });
 }
 
 template <class Args>
@@ -174,12 +145,17 @@ class Tensors {
     std::size_t written_ = 0;
 };
 
-// Of a plan's tensors, this one may have another size in each call.
-const Tensor* sized_anew(const AttentionArgs& args) noexcept {
-    return args.kv_page_indices ? &*args.kv_page_indices : nullptr;
-}
-const Tensor* sized_anew(const RotaryArgs&) noexcept {
-    return nullptr;
+// Whose sizes may be others in each run of a plan.
+template <class Args>
+bool is_sized_anew(const Args& args, const Tensor& tensor) noexcept {
+    return !all_fields<Args>([&](const auto& field) {
+        using Field = std::decay_t<decltype(field)>;
+        if constexpr (Field::is_tensor && Field::differs != Differs::never) {
+            return tensor_in(args.*field.member) != &tensor;
+        } else {
+            return true;
+        }
+    });
 }
 
 }  // namespace
@@ -214,20 +190,19 @@ FormMemory<Args>::FormMemory(const Args& args) noexcept {
         const auto begin = reinterpret_cast<std::uintptr_t>(tensor->data);
         parts_.at(count_++) = {
             reinterpret_cast<const char*>(tensor) - reinterpret_cast<const char*>(&args),
-            begin - span.first, span.bytes};
+            begin - span.first, span.bytes, is_sized_anew(args, *tensor)};
     }
 }
 
 template <class Args>
 bool FormMemory<Args>::apart_at_a_glance(const Args& args) const noexcept {
     const auto* const begin = reinterpret_cast<const char*>(&args);
-    const Tensor* const sized = sized_anew(args);
     std::array<Span, kMostParts> spans;
     for (std::size_t i = 0; i < count_; ++i) {
         const auto* const tensor = reinterpret_cast<const Tensor*>(begin + parts_[i].place);
         spans[i] = {reinterpret_cast<std::uintptr_t>(tensor->data) - parts_[i].below,
                     parts_[i].bytes};
-        if (tensor == sized) spans[i] = span_of(*tensor);
+        if (parts_[i].sized_anew) spans[i] = span_of(*tensor);
     }
     bool together = false;
     for (std::size_t written = 0; written < written_count_; ++written) {

@@ -77,6 +77,7 @@ class FormMemory {
         std::ptrdiff_t place;  // of the tensor in the arguments
         std::uintptr_t below;  // bytes before its address
         std::uintptr_t bytes;
+        bool sized_anew;  // each call has a reach of its own
     };
     static constexpr std::size_t kMostParts = 24;
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-
 #include "operations/kernel_launch.hpp"
 #include "operations/refuse.hpp"
 
@@ -13,11 +11,10 @@ namespace {
 // The counters come first and have the same room in every launch: calls that share the memory
 // never put data where another one counts. More of them than that, which only a batch of many
 // thousand divided tiles has, stand behind and are cleared by each launch.
-constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kCounterBytes = std::size_t{64} << 10;
 
 std::size_t round_up(std::size_t bytes) noexcept {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
 std::size_t more_counter_bytes(const ScratchBytes& needed) noexcept {
@@ -26,9 +23,9 @@ std::size_t more_counter_bytes(const ScratchBytes& needed) noexcept {
 
 void check_begin(const Workspace& workspace) {
     const auto address = reinterpret_cast<std::uintptr_t>(workspace.data);
-    if (address % kAlignment == 0) return;
+    if (address % kWorkspaceAlignment == 0) return;
     checks::refuse("the workspace begins at {:#x}, which is not a multiple of {} bytes: align it",
-                   address, kAlignment);
+                   address, kWorkspaceAlignment);
 }
 
 Scratch place_in(const Workspace& workspace, const ScratchBytes& needed, Stream stream) {
@@ -57,6 +54,7 @@ std::size_t own_workspace_bytes(const ScratchBytes& needed) noexcept {
 }
 
 void check_given(const Workspace& workspace) {
+    if (can_be_given(workspace)) return;
     if (workspace.data == nullptr && workspace.bytes != 0) {
         checks::refuse("the workspace is null, and has {} bytes: point it to them, or leave it out",
                        workspace.bytes);

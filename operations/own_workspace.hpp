@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "jitney/workspace.hpp"
 #include "operations/attention/choose.hpp"
@@ -21,8 +22,14 @@ inline ScratchBytes bytes_of(const policy::AttentionWorkspace& needed) noexcept 
 // What the caller has to give for such a launch; 0 where it needs nothing.
 std::size_t own_workspace_bytes(const ScratchBytes& needed) noexcept;
 
-// That there is memory where bytes are, and that it is aligned: for calls that need none as well,
-// those on the host among them.
+// There is memory where bytes are, and it is aligned. Runs on every call.
+inline constexpr std::size_t kWorkspaceAlignment = 256;
+inline bool can_be_given(const Workspace& workspace) noexcept {
+    return (workspace.data != nullptr || workspace.bytes == 0) &&
+           reinterpret_cast<std::uintptr_t>(workspace.data) % kWorkspaceAlignment == 0;
+}
+
+// Throws where it can't: for calls that need no memory as well, those on the host among them.
 void check_given(const Workspace& workspace);
 
 struct Scratch {

@@ -166,10 +166,10 @@ void check_reach(const Named& named) {
     }
 }
 
-void check_pointer(const Named& named) {
+void check_pointer(const Named& named, Data data) {
     const Tensor& tensor = named.tensor;
     if (tensor.data == nullptr) {
-        if (is_empty(tensor)) return;
+        if (data == Data::absent || is_empty(tensor)) return;
         refuse("{} has the shape {} and no data: give it a pointer to its first element, not null",
                named.name, shape_text(tensor));
     }
@@ -186,10 +186,7 @@ void check_pointer(const Named& named) {
 void check_same_device(const Named& first, const Named& other) {
     check_enum<DeviceType>("the type of a device", first.tensor.device.type,
                            {{DeviceType::cpu, "cpu"}, {DeviceType::cuda, "cuda"}});
-    if (first.tensor.device == other.tensor.device) return;
-    // The CPU has one index, whatever the tensors say.
-    if (first.tensor.device.type == DeviceType::cpu && other.tensor.device.type == DeviceType::cpu)
-        return;
+    if (is_same_place(first.tensor.device, other.tensor.device)) return;
     refuse(
         "{} is in {} and {} in {}; all tensors of a call must live on one device: copy one of "
         "them",

@@ -19,7 +19,9 @@ struct Named {
     const char* dims;  // "[batch, q_len, q_heads, head_dim]"
 };
 
-// Whether pointers are looked at: explain() asks about tensors that need not exist.
+// Whether the tensors exist: explain() asks about some that need not, and a plan is made for some
+// that are not known yet. Of those the addresses may be null, and nothing reads what they hold; an
+// address that is given has to be right all the same.
 enum class Data { present, absent };
 
 inline bool is_empty(const Tensor& tensor) noexcept {
@@ -27,6 +29,11 @@ inline bool is_empty(const Tensor& tensor) noexcept {
         if (tensor.shape[static_cast<std::size_t>(i)] == 0) return true;
     }
     return false;  // a tensor without dimensions has one element
+}
+
+// The CPU has one index, whatever the tensors say.
+inline bool is_same_place(const Device& a, const Device& b) noexcept {
+    return a == b || (a.type == DeviceType::cpu && b.type == DeviceType::cpu);
 }
 
 // "host memory", "GPU 1"
@@ -54,8 +61,8 @@ void check_broadcast(const Named& named, int dim, std::int64_t size);
 void check_strides(const Named& named);
 // The second half of that, for tensors whose innermost stride is free.
 void check_reach(const Named& named);
-// Not null where there is something in the tensor, and a multiple of the element's size.
-void check_pointer(const Named& named);
+// A multiple of the element's size, and not null where there is something in a tensor that exists.
+void check_pointer(const Named& named, Data data);
 void check_same_device(const Named& first, const Named& other);
 // No two elements share memory: for tensors that are written, and whose strides are checked.
 void check_no_overlap(const Named& named);

@@ -35,7 +35,7 @@ std::int64_t check_rows(const AppendKvArgs& args, const AttentionArgs& cached, K
     for (const Named* tensor : {&new_k, &new_v, &k, &v}) {
         check_sizes(*tensor, tensor == &k || tensor == &v ? k_ndim : ndim);
         check_strides(*tensor);
-        if (data == Data::present) check_pointer(*tensor);
+        check_pointer(*tensor, data);
     }
     const auto& rows = args.new_k.shape;
     if (packed) {

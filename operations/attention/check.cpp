@@ -107,7 +107,7 @@ void check_a_head(const AttentionArgs& args, const Named& named,
     check_sizes(named, 1);
     check_shape(named, {problem.q_heads});
     check_strides(named);
-    if (data == Data::present) check_pointer(named);
+    check_pointer(named, data);
 }
 
 void check_options(const AttentionArgs& args, policy::AttentionProblem& problem, Data data) {
@@ -164,7 +164,7 @@ void check_new_rows(const AttentionArgs& args, const Named& q, policy::Attention
         check_sizes(named, 4);
         check_shape(named, {problem.batch, length, problem.kv_heads, problem.head_dim});
         check_strides(named);
-        if (data == Data::present) check_pointer(named);
+        check_pointer(named, data);
         problem.aligned = problem.aligned && is_aligned(named.tensor);
     }
     for (const Named& named : {Named{"k", args.k, ""}, Named{"v", args.v, ""}})
@@ -197,7 +197,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     for (const Named* tensor : {&q, &k, &v, &out}) {
         check_sizes(*tensor, tensor == &q || tensor == &out ? q_ndim : k_ndim);
         check_strides(*tensor);
-        if (data == Data::present) check_pointer(*tensor);
+        check_pointer(*tensor, data);
     }
     const std::int64_t batch =
         packed ? batch_of({"qo_indptr", *args.qo_indptr, "[batch + 1]"}) : args.q.shape[0];
@@ -239,14 +239,14 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
         check_same_device(q, mask);
         check_mask(mask, args, form, problem);
         problem.mask_sizes = mask_sizes(*args.mask);
-        if (data == Data::present) check_pointer(mask);
+        check_pointer(mask, data);
     }
     if (args.lse) {
         const Named lse{"lse", *args.lse,
                         packed ? "[total_q, q_heads]" : "[batch, q_heads, q_len]"};
         check_same_device(q, lse);
         check_lse(lse, problem);
-        if (data == Data::present) check_pointer(lse);
+        check_pointer(lse, data);
     }
     check_given(args.workspace);
     check_options(args, problem, data);

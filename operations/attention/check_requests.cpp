@@ -69,7 +69,16 @@ void check_index(const Named& first, const Named& named, int ndim, std::int64_t 
                named.dims);
     }
     check_strides(named);
-    if (data == Data::present) check_pointer(named);
+    check_pointer(named, data);
+}
+
+std::size_t first_wrong_end(std::span<const int> ends, std::int64_t rows) noexcept {
+    int low = 0;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        if (ends[i] < low || ends[i] > rows) return i;
+        low = ends[i];
+    }
+    return ends.size();
 }
 
 void check_host_indptr(const AttentionArgs& args, std::int64_t batch, Data data) {
@@ -79,13 +88,9 @@ void check_host_indptr(const AttentionArgs& args, std::int64_t batch, Data data)
         refuse("qo_indptr_host has {} numbers and qo_indptr {}; they must be the same numbers",
                ends.size(), batch + 1);
     }
-    std::int64_t low = 0;
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-        if (ends[i] < low || ends[i] > args.q.shape[0]) {
-            refuse("qo_indptr_host[{}] is {}; it must lie between {} and total_q, which is {}", i,
-                   ends[i], low, args.q.shape[0]);
-        }
-        low = ends[i];
+    if (const std::size_t i = first_wrong_end(ends, args.q.shape[0]); i < ends.size()) {
+        refuse("qo_indptr_host[{}] is {}; it must lie between {} and total_q, which is {}", i,
+               ends[i], i == 0 ? 0 : ends[i - 1], args.q.shape[0]);
     }
     if (data == Data::absent || args.q.device.type != DeviceType::cpu) return;
     const std::span<const int> own(static_cast<const int*>(args.qo_indptr->data), ends.size());

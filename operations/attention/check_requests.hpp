@@ -1,6 +1,10 @@
 // The checks of the tensors that say where the requests of an attention call stand.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 #include "operations/attention/form.hpp"
 #include "operations/tensor_checks.hpp"
 
@@ -24,6 +28,8 @@ void check_index(const Named& first, const Named& named, int ndim, std::int64_t 
 void check_indices(const Named& first, const AttentionArgs& args, KvForm form, std::int64_t batch,
                    Data data);
 void check_host_indptr(const AttentionArgs& args, std::int64_t batch, Data data);
+// Of numbers that rise from 0 to `rows` at most, the first that does not; ends.size() where all do.
+std::size_t first_wrong_end(std::span<const int> ends, std::int64_t rows) noexcept;
 
 // The size of a dimension counted from the last, which is 1.
 inline std::int64_t from_end(const Tensor& tensor, int dim) noexcept {

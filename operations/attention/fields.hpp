@@ -1,46 +1,77 @@
-// The tensors of an attention call by their names.
+// The arguments of an attention call.
 #pragma once
 
-#include <array>
-#include <optional>
+#include <algorithm>
 
 #include "jitney/attention.hpp"
+#include "operations/call_fields.hpp"
 
 namespace jitney {
 
-struct TensorField {
-    const char* name;
-    Tensor AttentionArgs::*member;
+// Each of these looks at what may differ between calls that share what was prepared, as the check
+// of a call does: check_attention.cpp and check_attention_requests.cpp.
+namespace look {
+bool at_host_indptr(const AttentionArgs& args, const AttentionArgs&) noexcept;
+bool at_page_list(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;
+bool at_max_kv_len(const AttentionArgs& args, const AttentionArgs&) noexcept;
+bool at_workspace(const AttentionArgs& args, const AttentionArgs&) noexcept;
+bool at_logits_values(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;
+}  // namespace look
+
+template <>
+struct CallFields<AttentionArgs> {
+    using Args = AttentionArgs;
+    static constexpr std::tuple all{
+        fields::read("q", &Args::q),
+        fields::cached("k", &Args::k),
+        fields::cached("v", &Args::v),
+        fields::written("out", &Args::out),
+        fields::read("mask", &Args::mask),
+        fields::plain("causal", &Args::causal),
+        fields::plain("scale", &Args::scale),
+        fields::written("lse", &Args::lse),
+        fields::read("qo_indptr", &Args::qo_indptr),
+        fields::plain("qo_indptr_host", &Args::qo_indptr_host)
+            .may_differ<Differs::in_runs>(&look::at_host_indptr),
+        fields::read("kv_lens", &Args::kv_lens),
+        fields::read("kv_indptr", &Args::kv_indptr),
+        fields::read("req_to_token", &Args::req_to_token),
+        fields::read("req_pool_indices", &Args::req_pool_indices),
+        fields::read("block_table", &Args::block_table),
+        fields::read("kv_page_indptr", &Args::kv_page_indptr),
+        fields::read("kv_page_indices", &Args::kv_page_indices)
+            .may_differ<Differs::in_runs>(&look::at_page_list),
+        fields::read("last_page_len", &Args::last_page_len),
+        fields::plain("max_kv_len", &Args::max_kv_len)
+            .may_differ<Differs::in_runs>(&look::at_max_kv_len),
+        fields::plain("window_left", &Args::window_left),
+        fields::plain("window_right", &Args::window_right),
+        fields::plain("softcap", &Args::softcap),
+        fields::read("alibi_slopes", &Args::alibi_slopes),
+        fields::read("sinks", &Args::sinks),
+        fields::read("new_k", &Args::new_k),
+        fields::read("new_v", &Args::new_v),
+        fields::plain("batch_invariant", &Args::batch_invariant),
+        fields::plain("workspace", &Args::workspace)
+            .may_differ<Differs::in_calls>(&look::at_workspace),
+        fields::plain("logits", &Args::logits),
+        fields::plain("logits_values", &Args::logits_values)
+            .may_differ<Differs::in_calls>(&look::at_logits_values),
+    };
 };
 
-struct OptionalTensorField {
-    const char* name;
-    std::optional<Tensor> AttentionArgs::*member;
-};
-
-inline constexpr std::array kTensorFields = {
-    TensorField{"q", &AttentionArgs::q},
-    TensorField{"k", &AttentionArgs::k},
-    TensorField{"v", &AttentionArgs::v},
-    TensorField{"out", &AttentionArgs::out},
-};
-
-inline constexpr std::array kOptionalTensorFields = {
-    OptionalTensorField{"mask", &AttentionArgs::mask},
-    OptionalTensorField{"lse", &AttentionArgs::lse},
-    OptionalTensorField{"qo_indptr", &AttentionArgs::qo_indptr},
-    OptionalTensorField{"kv_lens", &AttentionArgs::kv_lens},
-    OptionalTensorField{"kv_indptr", &AttentionArgs::kv_indptr},
-    OptionalTensorField{"req_to_token", &AttentionArgs::req_to_token},
-    OptionalTensorField{"req_pool_indices", &AttentionArgs::req_pool_indices},
-    OptionalTensorField{"block_table", &AttentionArgs::block_table},
-    OptionalTensorField{"kv_page_indptr", &AttentionArgs::kv_page_indptr},
-    OptionalTensorField{"kv_page_indices", &AttentionArgs::kv_page_indices},
-    OptionalTensorField{"last_page_len", &AttentionArgs::last_page_len},
-    OptionalTensorField{"alibi_slopes", &AttentionArgs::alibi_slopes},
-    OptionalTensorField{"sinks", &AttentionArgs::sinks},
-    OptionalTensorField{"new_k", &AttentionArgs::new_k},
-    OptionalTensorField{"new_v", &AttentionArgs::new_v},
-};
+// A member that is added is named here, then listed above, and so compared.
+static_assert([] {
+    const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
+                 kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
+                 kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
+                 alibi_slopes, sinks, new_k, new_v, batch_invariant, workspace, logits,
+                 logits_values] = kNoCall<AttentionArgs>;
+    return are_listed<AttentionArgs>(
+        q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens, kv_indptr,
+        req_to_token, req_pool_indices, block_table, kv_page_indptr, kv_page_indices, last_page_len,
+        max_kv_len, window_left, window_right, softcap, alibi_slopes, sinks, new_k, new_v,
+        batch_invariant, workspace, logits, logits_values);
+}());
 
 }  // namespace jitney

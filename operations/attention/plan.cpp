@@ -26,16 +26,11 @@ struct PreparedPlan {
 
 namespace {
 
-// Of a plan's addresses only their alignment counts. Those that are not known yet are aligned.
+// Those of a plan's addresses that are not known yet are aligned.
 void fill_addresses(AttentionArgs& args) {
-    const auto fill = [](Tensor& tensor) {
+    for_each_tensor(args, [](const auto&, Tensor& tensor) {
         if (tensor.data == nullptr) tensor.data = reinterpret_cast<void*>(std::uintptr_t{256});
-    };
-    for (const TensorField& field : kTensorFields)
-        fill(args.*field.member);
-    for (const OptionalTensorField& field : kOptionalTensorFields) {
-        if (args.*field.member) fill(*(args.*field.member));
-    }
+    });
 }
 
 void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem,
@@ -49,9 +44,12 @@ void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem
 
 std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
     const auto plan = std::make_shared<PreparedPlan>();
+    policy::AttentionProblem problem = checks::check(args, checks::Data::absent);
+    checks::check_memory(args);
+    // A plan is for any lengths.
     plan->args = args;
-    plan->args.qo_indptr_host = {};  // a plan is for any lengths
-    const policy::AttentionProblem problem = checks::check(plan->args, checks::Data::absent);
+    plan->args.qo_indptr_host = {};
+    problem.qo_indptr = {};
     const Decision decision = decide(Operation::attention, args.q.device);
     plan->aligned = problem.aligned;
     plan->on_host = decision.backend == Backend::reference;
@@ -74,7 +72,7 @@ AttentionPlan::AttentionPlan(const AttentionArgs& args) : plan_(make_plan(args))
 void AttentionPlan::run(const AttentionArgs& args, Stream stream) const {
     note_nothing_ran();
     const PreparedPlan& plan = *plan_;
-    if (!same_form(args, plan.args, Lengths::any) || !plan.memory.lies_apart(args)) [[unlikely]] {
+    if (!is_run_of(args, plan.args) || !plan.memory.lies_apart(args)) [[unlikely]] {
         checks::check_planned(args, plan.args, plan.aligned && plan.prepared != nullptr);
     }
     if (plan.prepared != nullptr) {

@@ -16,13 +16,13 @@ void check_matrix(const Named& a, const Named& matrix, Data data) {
     check_same_device(a, matrix);
     check_sizes(matrix, 2);
     check_strides(matrix);
-    if (data == Data::present) check_pointer(matrix);
+    check_pointer(matrix, data);
 }
 
 void check_scalar(const Named& a, const Named& number, Data data) {
     check_number(number);
     check_same_device(a, number);
-    if (data == Data::present) check_pointer(number);
+    check_pointer(number, data);
 }
 
 void check_bias(const Named& a, const Named& bias, std::int64_t n, Data data) {
@@ -31,7 +31,7 @@ void check_bias(const Named& a, const Named& bias, std::int64_t n, Data data) {
     check_sizes(bias, 1);
     check_shape(bias, {n});
     check_strides(bias);
-    if (data == Data::present) check_pointer(bias);
+    check_pointer(bias, data);
 }
 
 void check_out(const Fp8GemmArgs& args, const Named& a, Data data) {

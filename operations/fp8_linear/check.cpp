@@ -37,7 +37,7 @@ Tensor matrix(const Named& first, const Named& named, Data data) {
                named.name, shape_text(named.tensor), result.shape[0], result.shape[1],
                kMostOfFp8Gemm);
     }
-    if (data == Data::present) check_pointer(named);
+    check_pointer(named, data);
     return result;
 }
 
@@ -69,7 +69,7 @@ void check_scales(const Named& first, const Tensor& scales, Data data) {
     check_sizes(named, 1);
     check_shape(named, {2});
     check_strides(named);
-    if (data == Data::present) check_pointer(named);
+    check_pointer(named, data);
 }
 
 void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& recipe, Data data) {
@@ -172,7 +172,7 @@ void check_state(const Tensor& state, Data data) {
         refuse("the rows of state are {} elements apart; they must be {}, without a gap",
                state.strides[0], state.shape[1]);
     }
-    if (data == Data::present) check_pointer(named);
+    check_pointer(named, data);
 }
 
 Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
@@ -201,7 +201,7 @@ Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
         check_sizes(bias, 1);
         check_shape(bias, {out_features});
         check_strides(bias);
-        if (data == Data::present) check_pointer(bias);
+        check_pointer(bias, data);
     }
     check_state_of(x, args.state, args.recipe, data);
 

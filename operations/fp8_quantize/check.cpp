@@ -19,14 +19,14 @@ Tensor check_codes(const Named& x, const Named& codes, Data data) {
     check_same_device(x, codes);
     const Tensor matrix = as_matrix(codes);
     check_no_overlap({codes.name, matrix, codes.dims});
-    if (data == Data::present) check_pointer(codes);
+    check_pointer(codes, data);
     return matrix;
 }
 
 void check_one(const Named& x, const Named& number, Data data) {
     check_number(number);
     check_same_device(x, number);
-    if (data == Data::present) check_pointer(number);
+    check_pointer(number, data);
 }
 
 void check_memory(const Fp8QuantizeArgs& args) {
@@ -83,7 +83,7 @@ Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
     check_floating(x);
     Fp8QuantizeCall call;
     call.x = as_matrix(x);
-    if (data == Data::present) check_pointer(x);
+    check_pointer(x, data);
     if (args.out) {
         const Named out{"out", *args.out, kDims};
         call.out = check_codes(x, out, data);

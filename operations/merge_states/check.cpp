@@ -126,10 +126,8 @@ std::int64_t check_part(const MergeStatesArgs& args, const PartialState& part, I
     check_strides({"a part's out", part.out, kDims});
     check_lse_shape(lse, result);
     check_reach({"a part's lse", part.lse, kLseDims});
-    if (data == Data::present) {
-        check_pointer({"a part's out", part.out, kDims});
-        check_pointer({"a part's lse", part.lse, kLseDims});
-    }
+    check_pointer({"a part's out", part.out, kDims}, data);
+    check_pointer({"a part's lse", part.lse, kLseDims}, data);
     if (data == Data::absent) return count;
     const auto own_out = check_places(out, {"a part's out", part.out, kDims});
     check_apart(out, {"a part's lse", part.lse, kLseDims});
@@ -152,7 +150,7 @@ policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data) {
     if (args.out.ndim != 3) check_sizes(out, 4);
     check_sizes(out, args.out.ndim);
     check_strides(out);
-    if (data == Data::present) check_pointer(out);
+    check_pointer(out, data);
     const std::int64_t head_dim = args.out.shape[static_cast<std::size_t>(args.out.ndim - 1)];
     if (head_dim == 0) refuse("head_dim, the last size of out, is 0; it must be at least 1");
     check_no_overlap(out);
@@ -161,10 +159,8 @@ policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data) {
         check_same_device(out, lse);
         check_lse_shape(lse, args.out);
         check_no_overlap(lse);
-        if (data == Data::present) {
-            check_pointer(lse);
-            check_apart(lse, out);
-        }
+        check_pointer(lse, data);
+        if (data == Data::present) check_apart(lse, out);
     }
     if (args.parts.empty() || args.parts.size() > kMergeSources) {
         refuse("there are {} parts; give 1 to {}, or several partial results in one tensor",

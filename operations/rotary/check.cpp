@@ -31,7 +31,7 @@ void check_rotated(const Named& q, const Named& x, const Named& out, Data data) 
         check_same_device(q, *tensor);
         check_sizes(*tensor, 4);
         check_strides(*tensor);
-        if (data == Data::present) check_pointer(*tensor);
+        check_pointer(*tensor, data);
     }
     const auto& shape = x.tensor.shape;
     check_shape(out, {shape[0], shape[1], shape[2], shape[3]});
@@ -44,7 +44,7 @@ void check_tables(const Named& q, const Named& cos, const Named& sin, Data data)
         check_same_device(q, *table);
         check_sizes(*table, 2);
         check_strides(*table);
-        if (data == Data::present) check_pointer(*table);
+        check_pointer(*table, data);
     }
     check_shape(sin, {cos.tensor.shape[0], cos.tensor.shape[1]});
     const std::int64_t rotary_dim = 2 * cos.tensor.shape[1];
@@ -89,7 +89,7 @@ void check_positions(const Named& q, const Named& positions, Data data) {
         check_broadcast(positions, 0, q.tensor.shape[0]);
         check_shape(positions, {tensor.shape[0], length});
     }
-    if (data == Data::present) check_pointer(positions);
+    check_pointer(positions, data);
 }
 
 bool is_in_place(const RotaryArgs& args) noexcept {

@@ -2,6 +2,9 @@
 #include "tests/api/software_launches.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <numbers>
 #include <stdexcept>
@@ -13,10 +16,29 @@
 namespace jitney::tests {
 namespace {
 
+// Of the logits functions that multiply, which these tests call `factor` and its half: all others
+// are beyond the reference.
+double factor_of(std::string_view image, const AttentionParams& p) {
+    const auto factor = std::bit_cast<float>(static_cast<std::uint32_t>(p.caller_values[0]));
+    if (image.find("\nscore * factor\n") != std::string_view::npos)
+        return static_cast<double>(factor);
+    if (image.find("\nscore * factor * 0.5f\n") != std::string_view::npos)
+        return 0.5 * static_cast<double>(factor);
+    throw std::logic_error("a logits function that the software does not know");
+}
+
 void set_options(std::string_view image, const AttentionParams& p, reference::Attention& call) {
     const int heads = p.kv_heads * p.group;
-    const double scale = static_cast<double>(p.scale_log2) / std::numbers::log2e;
-    call.scale = scale;
+    // What scores are multiplied by before they are capped.
+    double scale = static_cast<double>(p.scale_log2) / std::numbers::log2e;
+    if (image.find("edit_by_caller") == std::string_view::npos) {
+        call.scale = scale;
+    } else {
+        if (p.scale_log2 != std::numbers::log2e_v<float>)
+            throw std::logic_error("scores that are scaled behind a logits function");
+        call.scale = static_cast<double>(p.caller_scale) * factor_of(image, p);
+        scale = 1.0;
+    }
     if (constant(image, "window") != 0) {
         call.window_left = p.window_left;
         call.window_right = p.window_right;
@@ -30,13 +52,25 @@ void set_options(std::string_view image, const AttentionParams& p, reference::At
     if (constant(image, "sinks") != 0) call.sinks = tensor_of(p.sinks, DType::fp32, {heads}, {1});
 }
 
-void check_workspace(const AttentionParams& params) {
-    if (params.splits == 1) return;
-    if (params.partial_out == nullptr || params.partial_statistics == nullptr ||
-        params.arrived == nullptr) {
+void check_counters(const AttentionParams& p, std::size_t tiles) {
+    if (std::any_of(p.arrived, p.arrived + tiles, [](unsigned count) { return count != 0; })) {
+        throw std::logic_error("a counter that is not zero");
+    }
+}
+
+// Leaves in it what a launch would: parts wherever they have room, and counters of zero.
+void use_workspace(std::string_view image, const AttentionParams& p, int head_dim) {
+    if (p.splits == 1) return;
+    if (p.partial_out == nullptr || p.partial_statistics == nullptr || p.arrived == nullptr) {
         throw std::logic_error("splits without a workspace");
     }
-    if (*params.arrived != 0) throw std::logic_error("a counter that is not zero");
+    const auto tiles = static_cast<std::size_t>(std::int64_t{p.batch} * p.kv_heads * p.row_tiles);
+    const std::size_t rows = tiles * static_cast<std::size_t>(p.splits) *
+                             static_cast<std::size_t>(constant(image, "tile_m"));
+    check_counters(p, tiles);
+    std::memset(p.partial_out, 0x5C, rows * static_cast<std::size_t>(head_dim) * sizeof(float));
+    std::memset(p.partial_statistics, 0x5C, rows * 2 * sizeof(float));
+    check_counters(p, tiles);
 }
 
 Tensor queries_of(const void* data, DType dtype, const AttentionParams& p, int head_dim,
@@ -62,9 +96,9 @@ void set_mask(const AttentionParams& p, reference::Attention& call) {
 }  // namespace
 
 void run_attention(std::string_view image, const AttentionParams& p) {
-    check_workspace(p);
     const auto dtype = static_cast<DType>(constant(image, "format"));
     const int head_dim = constant(image, "head_dim");
+    use_workspace(image, p, head_dim);
     const bool decode = image.find("attention/decode") != std::string_view::npos;
     if (!decode && (constant(image, "queries") == kPackedQueries) != (p.qo_indptr != nullptr)) {
         throw std::logic_error("a kernel for other queries");

@@ -34,8 +34,7 @@ void set_pages(const AttentionParams& p, reference::Attention& call) {
         return;
     }
     const std::int64_t rows = p.request_rows != nullptr ? kMany : p.batch;
-    const Tensor table = tensor_of(p.page_table, DType::int32, {rows, std::max(p.table_stride, 1)},
-                                   {p.table_stride, 1});
+    const Tensor table = tensor_of(p.page_table, DType::int32, {rows, kMany}, {p.table_stride, 1});
     if (p.request_rows != nullptr) {
         call.req_to_token = table;
         call.req_pool_indices = ints_of(p.request_rows, p.batch);

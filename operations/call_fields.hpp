@@ -1,0 +1,149 @@
+// The arguments of a call, listed once for all that walks over them: the form of a call, the memory
+// of a call, what a plan's runs may differ in. A list is checked against its struct when it is
+// compiled.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "jitney/tensor.hpp"
+
+namespace jitney {
+
+// What a call does with the memory of a tensor.
+enum class Access {
+    none,  // no tensor
+    read,
+    written,
+    source,  // read, or worked on in place: a result names it
+    cache,   // read, and written as well where the call appends to it
+};
+
+// Which calls may differ in a field and still share what was prepared for one of them. Calls of all
+// kinds may differ in the addresses of their tensors.
+enum class Differs {
+    never,
+    in_runs,   // those of one plan
+    in_calls,  // and recent calls
+};
+
+template <class Args, class Value, Differs where = Differs::never>
+struct Field {
+    static constexpr Differs differs = where;
+    static constexpr bool is_tensor =
+        std::is_same_v<Value, Tensor> || std::is_same_v<Value, std::optional<Tensor>>;
+    using Look = bool (*)(const Args& args, const Args& prepared) noexcept;
+
+    const char* name;
+    Value Args::*member;
+    Access access = Access::none;
+    const char* source_name = nullptr;
+    Value Args::*source = nullptr;  // which the result may be written over
+    // Of a field that may differ: whether its value in a call is one that the check of the call
+    // would accept; if not, the call goes through that check. Each call has its look.
+    Look sound = nullptr;
+
+    // A field that may differ can't be declared without the look at its value.
+    template <Differs others>
+    constexpr Field<Args, Value, others> may_differ(Look look) const noexcept {
+        return {name, member, access, source_name, source, look};
+    }
+};
+
+namespace fields {
+
+template <class Args, class Value>
+constexpr Field<Args, Value> plain(const char* name, Value Args::*member) noexcept {
+    return {name, member};
+}
+template <class Args, class Value>
+constexpr Field<Args, Value> read(const char* name, Value Args::*member) noexcept {
+    return {name, member, Access::read};
+}
+template <class Args, class Value>
+constexpr Field<Args, Value> written(const char* name, Value Args::*member) noexcept {
+    return {name, member, Access::written};
+}
+template <class Args, class Value>
+constexpr Field<Args, Value> source(const char* name, Value Args::*member) noexcept {
+    return {name, member, Access::source};
+}
+// In the memory of the source, or apart from it.
+template <class Args, class Value>
+constexpr Field<Args, Value> result(const char* name, Value Args::*member, const char* source_name,
+                                    Value Args::*source) noexcept {
+    return {name, member, Access::written, source_name, source};
+}
+template <class Args, class Value>
+constexpr Field<Args, Value> cached(const char* name, Value Args::*member) noexcept {
+    return {name, member, Access::cache};
+}
+
+}  // namespace fields
+
+// CallFields<Args>::all: a tuple of the fields, in the order of the members.
+template <class Args>
+struct CallFields;
+
+template <class Args, class Visit>
+constexpr void for_each_field(const Visit& visit) {
+    std::apply([&visit](const auto&... fields) { (visit(fields), ...); }, CallFields<Args>::all);
+}
+
+// Whether `test` holds for all fields.
+template <class Args, class Test>
+constexpr bool all_fields(const Test& test) {
+    return std::apply([&test](const auto&... fields) { return (test(fields) && ...); },
+                      CallFields<Args>::all);
+}
+
+// Null where it is left out.
+inline const Tensor* tensor_in(const Tensor& tensor) noexcept {
+    return &tensor;
+}
+inline const Tensor* tensor_in(const std::optional<Tensor>& tensor) noexcept {
+    return tensor ? &*tensor : nullptr;
+}
+inline Tensor* tensor_in(Tensor& tensor) noexcept {
+    return &tensor;
+}
+inline Tensor* tensor_in(std::optional<Tensor>& tensor) noexcept {
+    return tensor ? &*tensor : nullptr;
+}
+
+// `visit(field, tensor)` for each tensor that the call has.
+template <class Args, class Visit>
+constexpr void for_each_tensor(Args& args, const Visit& visit) {
+    for_each_field<std::remove_const_t<Args>>([&](const auto& field) {
+        if constexpr (std::decay_t<decltype(field)>::is_tensor) {
+            if (auto* const tensor = tensor_in(args.*field.member)) visit(field, *tensor);
+        }
+    });
+}
+
+template <class Args>
+inline constexpr Args kNoCall{};
+
+template <class Args, std::size_t... i, class... Members>
+constexpr bool are_at_their_places(std::index_sequence<i...>, const Members&... members) {
+    const auto& all = CallFields<Args>::all;
+    return ((static_cast<const void*>(&(kNoCall<Args>.*std::get<i>(all).member)) ==
+             static_cast<const void*>(&members)) &&
+            ...);
+}
+
+// Whether these, all members of kNoCall<Args> as a structured binding names them, are the fields of
+// the list.
+template <class Args, class... Members>
+constexpr bool are_listed(const Members&... members) {
+    if constexpr (std::tuple_size_v<decltype(CallFields<Args>::all)> == sizeof...(Members)) {
+        return are_at_their_places<Args>(std::index_sequence_for<Members...>{}, members...);
+    } else {
+        return false;
+    }
+}
+
+}  // namespace jitney
