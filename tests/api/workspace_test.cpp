@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "jitney/attention.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/serving_problem.hpp"
 
 namespace jitney::tests {
 
@@ -62,6 +65,51 @@ TEST_CASE("scenario: workspaces" * doctest::skip()) {
     invariant.k.shape[1] = invariant.v.shape[1] = 1000;
     invariant.k.data = invariant.v.data = nullptr;
     CHECK(workspace_bytes(invariant) > 24000 * 4 + 65536);
+}
+
+TEST_CASE("scenario: more counters than have room at the beginning" * doctest::skip()) {
+    fake::Cuda& fake = start_software_gpu();
+    Random random(3);
+    ServingShape shape;
+    shape.q_lens.assign(2500, 1);
+    shape.kv_lens.assign(2500, 3);
+    shape.kv_lens[2499] = 20;
+    shape.kv_heads = 8;
+    shape.group = 1;
+    shape.head_dim = 8;
+    shape.room = 20;
+    shape.keys = KeyForm::token_table;
+    ServingProblem problem(shape, random);
+    const ServingProblem untouched = problem;
+    AttentionArgs args = serving_call<AttentionArgs>(shape, problem.views({DeviceType::cuda, 0}));
+    args.batch_invariant = true;
+    args.max_kv_len = 2000;  // so that the keys of each request could be divided
+    const std::size_t bytes = workspace_bytes(args);
+    REQUIRE(bytes > (std::size_t{64} << 10) + std::size_t{4} * 2500 * 8);
+
+    // Whatever stood there before: what has no room at the beginning is cleared by each launch.
+    std::vector<std::byte> memory(bytes + 512, std::byte{0xAB});
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+    const std::size_t skip = 256 - address % 256;
+    args.workspace = {memory.data() + skip, bytes};
+    init_workspace(args.workspace);
+    for (int launch = 1; launch <= 2; ++launch) {
+        attention(args);
+        CHECK(fake.clears == 1 + launch);
+        CHECK(fake.cleared_bytes == 4 * 2500 * 8);
+        ServingProblem expected = untouched;
+        reference::attention(serving_call<reference::Attention>(shape, expected.views()));
+        JITNEY_CHECK_CLOSE(problem.at("out"), expected.at("out"), (Tolerance{1e-5, 8e-3}));
+    }
+    for (std::size_t i = 0; i < skip; ++i)
+        REQUIRE(memory[i] == std::byte{0xAB});
+    for (std::size_t i = skip + bytes; i < memory.size(); ++i)
+        REQUIRE(memory[i] == std::byte{0xAB});
+}
+
+TEST_CASE("counters beyond the first 64 KiB of a workspace lie apart and begin at zero") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: more counters than have room at the beginning", fake_gpu(cache)));
 }
 
 TEST_CASE("workspaces that can't be meant are refused") {

@@ -80,6 +80,24 @@ TEST_CASE("a thousand random bits of the payload, flipped one by one, are found"
     }
 }
 
+TEST_CASE("one bit of a payload as large as a cubin is found, wherever it is") {
+    Entry entry = sample_entry();
+    entry.payload = payload_for("128", 400'009);
+    const std::string good = encode(entry);
+    REQUIRE(decode(good));
+    const std::size_t head = good.size() - entry.payload.size();
+    // The last byte, and those around the sizes that a hash or a reader may work in.
+    std::vector<std::size_t> places{0, entry.payload.size() - 1};
+    for (std::size_t size = 64; size < entry.payload.size(); size *= 2)
+        places.insert(places.end(), {size - 1, size, entry.payload.size() - size});
+    for (const std::size_t place : places) {
+        std::string bad = good;
+        bad[head + place] = static_cast<char>(bad[head + place] ^ 1);
+        CAPTURE(place);
+        CHECK_FALSE(decode(bad));
+    }
+}
+
 TEST_CASE("a file cut short anywhere, or with something behind it, is found") {
     const std::string good = encode(sample_entry());
     for (std::size_t bytes = 0; bytes < good.size(); ++bytes) {

@@ -261,6 +261,15 @@ TEST_CASE("a position without a row is refused before anything is written") {
         CHECK_THROWS_AS(reference::rotary(call), Error);
         CHECK(std::isnan(out.get(0)));
     }
+    // One that 32 bits would cut to a row of the tables.
+    HostTensor wide(DType::int64, {3});
+    for (const double bad : {4294967297.0, -4294967295.0}) {
+        wide.fill([&](std::int64_t i) { return i == 2 ? bad : 0.0; });
+        reference::Rotary call = call_of(x, out, tables, RotaryStyle::interleaved);
+        call.positions = wide.view();
+        CHECK_THROWS_AS(reference::rotary(call), Error);
+        CHECK(std::isnan(out.get(0)));
+    }
     // Without positions, the length is what has to fit.
     Tables few(2, 1);
     CHECK_THROWS_WITH_AS(reference::rotary(call_of(x, out, few, RotaryStyle::interleaved)),

@@ -10,10 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "tests/runtime/fake_cubin.hpp"
+
 namespace {
 
+constexpr int kMostDevices = 16;
+constexpr int kMostSharedBytes = 227 * 1024;
+
+// Its one kernel is told by the library's own address.
 struct Library {
     std::string image;
+    std::array<int, kMostDevices> granted{};  // bytes of shared memory, by the device's ordinal
 };
 
 std::mutex mutex;
@@ -45,12 +52,12 @@ const std::vector<int>& capabilities() {
 // Contexts and devices are told apart by their addresses and numbers; handles are ordinals + 1, so
 // that a reader who takes one for the other is found out.
 CUcontext context_of(int ordinal) {
-    static std::array<int, 16> places{};
+    static std::array<int, kMostDevices> places{};
     return reinterpret_cast<CUcontext>(&places[static_cast<std::size_t>(ordinal)]);
 }
 
 int ordinal_of(CUcontext context) {
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < kMostDevices; ++i) {
         if (context_of(i) == context) return i;
     }
     return -1;
@@ -58,6 +65,20 @@ int ordinal_of(CUcontext context) {
 
 int capability_of(CUdevice handle) {
     return capabilities().at(static_cast<std::size_t>(handle - 1));
+}
+
+bool is_device(CUdevice handle) {
+    return handle >= 1 && handle <= static_cast<int>(capabilities().size());
+}
+
+// Null where the handle is of no kernel.
+template <class Handle>
+Library* library_of(Handle handle) {
+    const std::lock_guard lock(mutex);
+    for (Library& library : libraries) {
+        if (reinterpret_cast<Handle>(&library) == handle) return &library;
+    }
+    return nullptr;
 }
 
 CUresult result_of(int value) {
@@ -143,7 +164,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice han
             *value = capability_of(handle) % 10;
             break;
         case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-            *value = 227 * 1024;
+            *value = kMostSharedBytes;
             break;
         case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
             *value = 132;
@@ -217,9 +238,9 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, 
                                     "ELF",
                                     4) == 0;
     const bool is_ptx = std::strstr(text, ".version") != nullptr;
-    if (!is_elf && !is_ptx) return CUDA_ERROR_INVALID_IMAGE;
+    if ((!is_elf && !is_ptx) || !fake::is_intact(text)) return CUDA_ERROR_INVALID_IMAGE;
     const std::lock_guard lock(mutex);
-    libraries.push_back({text});
+    libraries.push_back({text, {}});
     *library = reinterpret_cast<CUlibrary>(&libraries.back());
     return CUDA_SUCCESS;
 }
@@ -236,17 +257,32 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
     *function = reinterpret_cast<CUfunction>(kernel);
     return result_of(fake_cuda.function_result);
 }
-CUresult cuKernelGetAttribute(int* value, CUfunction_attribute which, CUkernel, CUdevice) {
+CUresult cuKernelGetAttribute(int* value, CUfunction_attribute which, CUkernel kernel,
+                              CUdevice device) {
+    if (library_of(kernel) == nullptr || !is_device(device)) return CUDA_ERROR_INVALID_VALUE;
     *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS ? 40 : 0;
     return CUDA_SUCCESS;
 }
-CUresult cuKernelSetAttribute(CUfunction_attribute, int value, CUkernel, CUdevice) {
+CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel kernel,
+                              CUdevice device) {
+    Library* const library = library_of(kernel);
+    if (which != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || library == nullptr ||
+        !is_device(device) || value < 0 || value > kMostSharedBytes) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    library->granted[static_cast<std::size_t>(device - 1)] = value;
     ++fake_cuda.shared_grants;
     fake_cuda.shared_granted = value;
     return CUDA_SUCCESS;
 }
+// Stricter than the real one, which gives 48 KiB ungranted.
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
                           void**) {
+    const Library* const library = library_of(function);
+    if (contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const int granted = library->granted[static_cast<std::size_t>(contexts.back())];
+    if (config->sharedMemBytes > static_cast<unsigned>(granted)) return CUDA_ERROR_INVALID_VALUE;
     ++fake_cuda.launches;
     fake::Cuda::Launch& launch = fake_cuda.launch;
     launch = {};
@@ -267,7 +303,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
         }
     }
     if (const fake::Cuda::Kernel kernel = fake_cuda.kernel) {
-        kernel(reinterpret_cast<const Library*>(function)->image.c_str(), parameters);
+        kernel(library->image.c_str(), parameters);
     }
     return result_of(fake_cuda.launch_result);
 }

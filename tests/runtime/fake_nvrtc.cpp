@@ -1,5 +1,5 @@
 // A compiler that compiles nothing: built as a library, opened through JITNEY_LIBNVRTC. Its
-// "cubin" is made of the options and the source. The environment steers it:
+// "cubin" holds the options and the source. The environment steers it:
 //   FAKE_NVRTC_VERSION     13.0 unless set
 //   FAKE_NVRTC_ARCHS       75,80,89,90,100,120 unless set
 //   FAKE_NVRTC_COMPILES    a file that gets one line a compile
@@ -17,6 +17,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/runtime/fake_cubin.hpp"
 
 struct _nvrtcProgram {
     std::string source;
@@ -57,10 +59,10 @@ std::string ptx_of(const _nvrtcProgram& program) {
     return "// " + program.options + "\n.version 9.0\n" + program.source;
 }
 
+// As large as those of real kernels, and sealed, so that a driver that is given less, or other
+// bytes, notices (fake_cubin.hpp).
 std::string cubin_of(const _nvrtcProgram& program) {
-    return "\x7f"
-           "ELF" +
-           program.options + program.source;
+    return fake::sealed_cubin(program.options + program.source);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Every specialization of append_kv in covered.txt, on random caches and new rows.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,11 +41,9 @@ std::map<std::string, EmulatedTensor> upload(const AppendProblem& problem, std::
     return tensors;
 }
 
-bool run_append(const policy::Spec& spec, const AppendShape& shape, std::int64_t shift,
-                tests::Random& random, Spread spread = Spread::near) {
-    INFO(policy::text_of(spec), ": ", shape.text(), ", shifted by ", shift, ", ", random.text());
-    AppendProblem problem(shape, random);
-    const auto tensors = upload(problem, shift, spread);
+// False where the policy runs it as another specialization: nothing has run then.
+bool launch_append(const policy::Spec& spec, const AppendShape& shape,
+                   const std::map<std::string, EmulatedTensor>& tensors, tests::Random& random) {
     tests::Views views;
     for (const auto& [name, tensor] : tensors)
         views.emplace(name, tensor.view());
@@ -56,6 +55,15 @@ bool run_append(const policy::Spec& spec, const AppendShape& shape, std::int64_t
     if (!(choice.spec == spec)) return false;
     AppendKvParams params = make_params(args, seen, choice);
     launch_choice(choice.spec, choice.geometry, &params, random);
+    return true;
+}
+
+bool run_append(const policy::Spec& spec, const AppendShape& shape, std::int64_t shift,
+                tests::Random& random, Spread spread = Spread::near) {
+    INFO(policy::text_of(spec), ": ", shape.text(), ", shifted by ", shift, ", ", random.text());
+    AppendProblem problem(shape, random);
+    const auto tensors = upload(problem, shift, spread);
+    if (!launch_append(spec, shape, tensors, random)) return false;
     problem.run_reference();
     for (const char* name : {"k", "v", "q", "q_out"}) {
         if (problem.tensors.find(name) == problem.tensors.end()) continue;
@@ -106,6 +114,27 @@ TEST_CASE("append_kv") {
         }
         CHECK_MESSAGE(ran == wanted, policy::text_of(covered.spec),
                       ": random problems hardly ever ask for this specialization");
+    }
+}
+
+TEST_CASE("append_kv: a position that is in the tables in its lower 32 bits alone gives NaN") {
+    tests::Random random(run_seed());
+    for (const Covered& covered : covered_lines(policy::KernelId::append_kv)) {
+        if (policy::value_of(covered.spec, "rotary") == 0) continue;
+        bool ran = false;
+        for (int tries = 0; !ran && tries < 300; ++tries) {
+            AppendShape shape = random_shape(covered.spec, random);
+            shape.positions = 64;
+            shape.q_heads = 2;
+            shape.q_in_place = true;  // where there are numbers before
+            if (shape.cache.q_lens[0] == 0) continue;
+            AppendProblem problem(shape, random);
+            problem.at("positions").fill([](std::int64_t) { return 4294967297.0; });
+            const auto tensors = upload(problem, 0);
+            ran = launch_append(covered.spec, shape, tensors, random);
+            if (ran) CHECK(std::isnan(tensors.at("q").download().get(0)));
+        }
+        CHECK_MESSAGE(ran, policy::text_of(covered.spec), ": nothing asks for it");
     }
 }
 

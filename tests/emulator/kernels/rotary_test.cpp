@@ -158,19 +158,26 @@ TEST_CASE("rotary_emb") {
 
 TEST_CASE("rotary_emb: a position outside the table gives NaN") {
     tests::Random random(run_seed());
+    constexpr double k32Bits = 4294967296.0;
     for (const Covered& covered : covered_lines(policy::KernelId::rotary_emb)) {
-        RotaryCase test = case_of(covered.spec);
-        test.positions = Positions::shared_32;
-        test.kv_heads = 0;
-        RotaryProblem problem(test, random);
-        problem.positions->set(3, -1.0);
-        problem.positions->set(5, static_cast<double>(RotaryProblem::rows));
-        const Tensors tensors(problem, 0);
-        if (!launch_rotary(covered.spec, tests::rotary_call<RotaryArgs>(test, tensors), random))
-            continue;
-        const tests::HostTensor actual = tensors.q_out.download();
-        for (std::int64_t row = 0; row < test.length; ++row)
-            CHECK(std::isnan(actual.at({1, row, 2, 9})) == (row == 3 || row == 5));
+        for (const Positions positions : {Positions::shared_32, Positions::shared_64}) {
+            RotaryCase test = case_of(covered.spec);
+            test.positions = positions;
+            test.kv_heads = 0;
+            RotaryProblem problem(test, random);
+            problem.positions->set(3, -1.0);
+            problem.positions->set(5, static_cast<double>(RotaryProblem::rows));
+            if (positions == Positions::shared_64) {  // in the table, were they cut to 32 bits
+                problem.positions->set(3, k32Bits + 1.0);
+                problem.positions->set(5, 1.0 - k32Bits);
+            }
+            const Tensors tensors(problem, 0);
+            const auto args = tests::rotary_call<RotaryArgs>(test, tensors);
+            if (!launch_rotary(covered.spec, args, random)) continue;
+            const tests::HostTensor actual = tensors.q_out.download();
+            for (std::int64_t row = 0; row < test.length; ++row)
+                CHECK(std::isnan(actual.at({1, row, 2, 9})) == (row == 3 || row == 5));
+        }
     }
 }
 
