@@ -10,6 +10,7 @@
 #include "operations/logits_access.hpp"
 #include "operations/refuse.hpp"
 #include "policy/device_facts.hpp"
+#include "runtime/caller_thread.hpp"
 #include "runtime/prewarm.hpp"
 
 namespace jitney {
@@ -58,6 +59,7 @@ class Prewarm {
         : specs_(std::move(specs)), options_(options), entries_(specs_.size()) {}
 
     std::vector<PrewarmEntry> run() {
+        const runtime::BorrowedThread thread;
         std::vector<std::jthread> others;
         const std::size_t threads = thread_count();
         for (std::size_t i = 1; i < threads; ++i)

@@ -13,7 +13,7 @@
 namespace jitney {
 
 // The GPU of the calling thread's context, which must be the tensors'. Where the thread has no
-// context, the primary one of the tensors' GPU becomes current.
+// context, the primary one of the tensors' GPU is lent to the call (runtime::BorrowedThread).
 const runtime::DeviceInfo& enter_device(const Device& device);
 
 policy::DeviceFacts facts_of(const runtime::DeviceInfo& device) noexcept;

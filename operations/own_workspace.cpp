@@ -4,6 +4,7 @@
 
 #include "operations/kernel_launch.hpp"
 #include "operations/refuse.hpp"
+#include "runtime/caller_thread.hpp"
 
 namespace jitney {
 namespace {
@@ -84,6 +85,7 @@ void init_workspace(const Workspace& workspace, Device device, Stream stream) {
         checks::refuse(
             "the workspace is in host memory, where no call needs one: give memory of a GPU");
     }
+    const runtime::BorrowedThread thread;
     enter_device(device);
     runtime::clear_memory(stream, workspace.data, kCounterBytes);
 }

@@ -148,7 +148,15 @@ const DeviceInfo& current_device(int fallback) {
     unsigned long long id = 0;
     check(driver().cuCtxGetId(nullptr, &id), "cuCtxGetId");
     memo = {id, &info};
+    detail::lent = true;
     return info;
+}
+
+constinit thread_local bool detail::lent = false;
+
+void leave_lent_context() noexcept {
+    memo = {};
+    driver().cuCtxSetCurrent(nullptr);
 }
 
 std::uint64_t last_context_id() noexcept {

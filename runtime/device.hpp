@@ -36,8 +36,18 @@ int device_count();
 const DeviceInfo& device(int ordinal);
 
 // The device of the calling thread's current context. Where the thread has none, the primary
-// context of device `fallback` becomes current and stays so.
+// context of device `fallback` becomes current: until the call that asks ends, where a
+// BorrowedThread (caller_thread.hpp) spans it, and else for good.
 const DeviceInfo& current_device(int fallback = 0);
+
+namespace detail {
+// Whether current_device() has made a context current since the thread's innermost BorrowedThread
+// began.
+extern constinit thread_local bool lent;
+}  // namespace detail
+
+// The thread has no current context any more.
+void leave_lent_context() noexcept;
 
 // The driver's number of the context that this thread's last current_device() found; never used
 // again in a process.

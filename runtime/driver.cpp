@@ -8,6 +8,7 @@
 #include <string>
 
 #include "jitney/error.hpp"
+#include "runtime/caller_thread.hpp"
 #include "runtime/dynamic_library.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/log.hpp"
@@ -38,6 +39,7 @@ struct Opened {
     std::string missing;
 
     Opened() {
+        const KeptThread kept;
         OpenedLibrary opened = open_library(kSearch, find_libraries(kSearch));
         if (!opened.library) {
             status.problem = fmt::format(
@@ -87,6 +89,7 @@ struct Probe {
     DriverStatus status = opened_driver().status;
 
     Probe() {
+        const KeptThread kept;
         if (status.path.empty()) return;
         const auto begin = std::chrono::steady_clock::now();
         start(opened_driver().missing);

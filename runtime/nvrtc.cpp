@@ -15,6 +15,7 @@
 
 #include "cache/trust.hpp"
 #include "jitney/error.hpp"
+#include "runtime/caller_thread.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/dynamic_library.hpp"
 #include "runtime/environment.hpp"
@@ -167,6 +168,7 @@ void open_builtins(const std::string& path, const CompilerVersion& version) {
 }
 
 const Nvrtc* open_nvrtc() {
+    const KeptThread kept;
     const auto start = std::chrono::steady_clock::now();
     auto table = std::make_unique<Nvrtc>();
     OpenedLibrary opened =

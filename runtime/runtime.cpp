@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "jitney/error.hpp"
+#include "runtime/caller_thread.hpp"
 #include "runtime/capture.hpp"
 #include "runtime/cold_load.hpp"
 #include "runtime/device.hpp"
@@ -25,6 +26,7 @@ RuntimeCounts Runtime::counts() const noexcept {
 
 const Kernel& Runtime::load(const KernelKey& key, int ordinal, const Describe& describe,
                             CUstream_st* stream) {
+    const KeptThread kept;
     const DeviceInfo& info = device(ordinal);
     if (is_capturing(stream)) {
         throw Error(ErrorCode::capture,

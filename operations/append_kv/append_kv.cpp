@@ -8,6 +8,7 @@
 #include "operations/kernel_launch.hpp"
 #include "operations/last_run.hpp"
 #include "operations/reference_call.hpp"
+#include "operations/started_call.hpp"
 
 namespace jitney {
 namespace {
@@ -37,7 +38,7 @@ void run_reference(const AppendKvArgs& args) {
 }  // namespace
 
 void append_kv(const AppendKvArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const policy::AppendKvProblem problem = checks::check(args);
     const Decision decision = decide(Operation::append_kv, args.new_k.device);
     if (checks::has_no_rows(problem)) return;
@@ -49,7 +50,7 @@ void append_kv(const AppendKvArgs& args, Stream stream) {
 }
 
 void ops::append_kv(const AppendKvArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const policy::AppendKvProblem problem = checks::check(args);
     if (args.new_k.device.type == DeviceType::cpu) {
         throw Error(ErrorCode::unsupported,

@@ -13,6 +13,7 @@
 #include "operations/own_workspace.hpp"
 #include "operations/recent_calls.hpp"
 #include "operations/reference_call.hpp"
+#include "operations/started_call.hpp"
 
 namespace jitney {
 namespace {
@@ -43,7 +44,7 @@ void run_named(const AttentionArgs& args, KernelId kernel, Stream stream) {
 
 void run_variant(const AttentionArgs& args, ops::Variant variant, KernelId scalar, KernelId mma,
                  Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     checks::check_enum<ops::Variant>(
         "variant", variant, {{ops::Variant::scalar, "scalar"}, {ops::Variant::mma, "mma"}});
     run_named(args, variant == ops::Variant::mma ? mma : scalar, stream);
@@ -52,7 +53,7 @@ void run_variant(const AttentionArgs& args, ops::Variant variant, KernelId scala
 }  // namespace
 
 void attention(const AttentionArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const Decision decision = decide(Operation::attention, args.q.device);
     if (const PreparedAttention* recent = Recent::find(args, decision)) {
         return launch(*recent, args, stream);

@@ -143,6 +143,11 @@ void check_new_rows(const AttentionArgs& args, const Named& q, policy::Attention
     if (problem.q_len == 0 && problem.batch != 0) {
         refuse("new_k is appended where there are queries, and q_len is 0");
     }
+    if (problem.q_heads == 0 && problem.kv_heads != 0) {
+        refuse(
+            "new_k is appended where there are queries, and q has no heads: write the new keys and "
+            "values by append_kv");
+    }
     if (problem.q_len > policy::kMaxDecodeQueries) {
         refuse(
             "new_k is appended for up to {} queries a request, and q_len is {}: write the new keys "

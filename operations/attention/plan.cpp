@@ -11,6 +11,7 @@
 #include "operations/last_run.hpp"
 #include "operations/own_workspace.hpp"
 #include "operations/reference_call.hpp"
+#include "operations/started_call.hpp"
 
 namespace jitney {
 
@@ -43,6 +44,7 @@ void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem
 }
 
 std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
+    const runtime::BorrowedThread thread;
     const auto plan = std::make_shared<PreparedPlan>();
     policy::AttentionProblem problem = checks::check(args, checks::Data::absent);
     checks::check_memory(args);
@@ -70,7 +72,7 @@ std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
 AttentionPlan::AttentionPlan(const AttentionArgs& args) : plan_(make_plan(args)) {}
 
 void AttentionPlan::run(const AttentionArgs& args, Stream stream) const {
-    note_nothing_ran();
+    const StartedCall started;
     const PreparedPlan& plan = *plan_;
     if (!is_run_of(args, plan.args) || !plan.memory.lies_apart(args)) [[unlikely]] {
         checks::check_planned(args, plan.args, plan.aligned && plan.prepared != nullptr);

@@ -10,6 +10,7 @@
 #include "operations/fp8_linear/launches.hpp"
 #include "operations/kernel_launch.hpp"
 #include "operations/last_run.hpp"
+#include "operations/started_call.hpp"
 
 namespace jitney {
 namespace {
@@ -86,7 +87,7 @@ std::size_t workspace_bytes(const Fp8GemmArgs& args) {
 }
 
 void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const policy::Fp8GemmProblem problem = checks::check(args);
     const Decision decision = decide(Operation::fp8_gemm, args.a.device);
     if (does_nothing(args, problem)) return;
@@ -99,7 +100,7 @@ void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
 }
 
 void ops::fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const policy::Fp8GemmProblem problem = checks::check(args);
     if (args.a.device.type == DeviceType::cpu) {
         throw Error(ErrorCode::unsupported,

@@ -8,6 +8,7 @@
 #include "operations/last_run.hpp"
 #include "operations/merge_states/fill.hpp"
 #include "operations/merge_states/reference.hpp"
+#include "operations/started_call.hpp"
 
 namespace jitney {
 namespace {
@@ -43,7 +44,7 @@ void run_reference(const MergeStatesArgs& args) {
 }  // namespace
 
 void merge_states(const MergeStatesArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const policy::MergeStatesProblem problem = checks::check(args);
     const Decision decision = decide(Operation::merge_states, args.out.device);
     if (checks::has_no_rows(problem)) return;
@@ -55,7 +56,7 @@ void merge_states(const MergeStatesArgs& args, Stream stream) {
 }
 
 void ops::merge_states(const MergeStatesArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const policy::MergeStatesProblem problem = checks::check(args);
     if (args.out.device.type == DeviceType::cpu) {
         throw Error(ErrorCode::unsupported,

@@ -7,6 +7,7 @@
 #include "operations/recent_calls.hpp"
 #include "operations/reference_call.hpp"
 #include "operations/rotary/prepared.hpp"
+#include "operations/started_call.hpp"
 
 namespace jitney {
 namespace {
@@ -21,7 +22,7 @@ void run_reference(const RotaryArgs& args) {
 }  // namespace
 
 void rotary_emb(const RotaryArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const Decision decision = decide(Operation::rotary, args.q.device);
     if (const PreparedRotary* recent = Recent::find(args, decision)) {
         return launch(*recent, args, stream);
@@ -36,7 +37,7 @@ void rotary_emb(const RotaryArgs& args, Stream stream) {
 }
 
 void ops::rotary_emb(const RotaryArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const Decision decision = {Backend::jit, policy::KernelId::rotary_emb, true};
     if (const PreparedRotary* recent = Recent::find(args, decision)) {
         return launch(*recent, args, stream);

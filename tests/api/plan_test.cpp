@@ -9,6 +9,7 @@
 #include "jitney/backend.hpp"
 #include "jitney/plan.hpp"
 #include "operations/attention/reference.hpp"
+#include "runtime/device.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
@@ -223,10 +224,7 @@ TEST_CASE("scenario: threads and devices of a plan" * doctest::skip()) {
     CHECK(fake.loads == loads);
     // Another GPU's context is current.
     std::jthread([&] {
-        AttentionArgs there = args;
-        for (Tensor* tensor : {&there.q, &there.k, &there.v, &there.out, &*there.lse})
-            tensor->device.index = 1;
-        attention(there);
+        const runtime::DeviceScope scope(1);
         try {
             plan.run(args);
             FAIL_CHECK("it ran");

@@ -161,6 +161,14 @@ TEST_CASE("bad options") {
          {"append without queries",
           [](auto& a) { a.q.shape[1] = a.out.shape[1] = a.lse->shape[2] = 0; },
           {"new_k", "q_len is 0"}},
+         {"append without query heads",
+          [](auto& a) {
+              a.q.shape[2] = a.out.shape[2] = a.lse->shape[1] = 0;
+              a.alibi_slopes.reset();
+              a.sinks.reset();
+              a.mask.reset();
+          },
+          {"new_k", "q has no heads", "append_kv"}},
          {"append with more queries than a kernel that appends takes",
           [](auto& a) {
               a.q.shape[1] = a.out.shape[1] = a.lse->shape[2] = 65;

@@ -3,6 +3,10 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cfenv>
+#include <clocale>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -100,6 +104,16 @@ void copy(void* to, const void* from, std::size_t bytes) {
     if (has_memory()) std::memcpy(to, from, bytes);
 }
 
+// As a driver whose libraries think that the thread is theirs.
+void meddle(bool with_context) {
+    if (std::strcmp(variable("FAKE_CUDA_MEDDLES", ""), "1") != 0) return;
+    std::printf("the driver meddles\n");
+    uselocale(newlocale(LC_ALL_MASK, "C", nullptr));
+    std::fesetround(FE_TOWARDZERO);
+    errno = ENOTRECOVERABLE;
+    if (with_context) contexts = {1};
+}
+
 void release(CUdeviceptr address) {
     if (has_memory()) std::free(pointer(address));
 }
@@ -112,6 +126,7 @@ fake::Cuda fake_cuda;
 
 CUresult cuInit(unsigned) {
     ++fake_cuda.inits;
+    meddle(false);
     return result_of(std::atoi(variable("FAKE_CUDA_INIT", "0")));
 }
 CUresult cuDriverGetVersion(int* version) {
@@ -226,6 +241,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, 
                            CUlibraryOption*, void**, unsigned) {
     if (capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED) ++fake_cuda.relaxed_loads;
     ++fake_cuda.loads;
+    meddle(true);
     const int refused = fake_cuda.refused_loads;
     if (refused != 0) {
         if (refused > 0) --fake_cuda.refused_loads;
@@ -284,6 +300,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     const int granted = library->granted[static_cast<std::size_t>(contexts.back())];
     if (config->sharedMemBytes > static_cast<unsigned>(granted)) return CUDA_ERROR_INVALID_VALUE;
     ++fake_cuda.launches;
+    errno = EAGAIN;  // as system calls leave it
     fake::Cuda::Launch& launch = fake_cuda.launch;
     launch = {};
     launch.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};

@@ -1,7 +1,9 @@
 // A driver that has no GPU and does as it is told: built as a library, opened through
 // JITNEY_LIBCUDA. It starts as the environment says (FAKE_CUDA_VERSION, FAKE_CUDA_INIT,
 // FAKE_CUDA_DEVICES="90,80"); later a test steers it through the object `fake_cuda`. With
-// FAKE_CUDA_MEMORY=host its memory is host memory, and copies happen at once.
+// FAKE_CUDA_MEMORY=host its memory is host memory, and copies happen at once. With
+// FAKE_CUDA_MEDDLES=1 its start and every load leave the thread another locale, rounding and errno,
+// and a load another current context.
 #pragma once
 
 #include <array>

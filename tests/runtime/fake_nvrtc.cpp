@@ -6,11 +6,19 @@
 //   FAKE_NVRTC_DELAY_MS    how long one compile takes
 //   FAKE_NVRTC_BUILTINS    missing: no compile finds its builtins library
 //   FAKE_NVRTC_FAIL_WHILE  a file; compiles fail as long as it exists
+//   FAKE_NVRTC_SEED        unknown: --frandom-seed is no option of its
+//   FAKE_NVRTC_MEDDLES     1: every compile leaves the thread another locale, floating-point
+//                          environment, errno and current context, and tells what it found
+#include <cuda.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <nvrtc.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cfenv>
 #include <chrono>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,6 +61,23 @@ void count_compile(const std::string& options) {
     const std::string line = options + "\n";
     if (file >= 0 && write(file, line.data(), line.size()) < 0) std::perror("fake NVRTC");
     close(file);
+}
+
+// As one who believes that the thread is its own. The driver is that of the process.
+void meddle() {
+    std::printf("found by the compiler: %d byte a character, rounding %d\n",
+                static_cast<int>(MB_CUR_MAX), std::fegetround());
+    uselocale(newlocale(LC_ALL_MASK, "C", nullptr));
+    std::fesetround(FE_DOWNWARD);
+    errno = ENOTRECOVERABLE;
+    if (void* driver = dlopen(std::getenv("JITNEY_LIBCUDA"), RTLD_NOW | RTLD_NOLOAD)) {
+        const auto push =
+            reinterpret_cast<CUresult (*)(CUcontext)>(dlsym(driver, "cuCtxSetCurrent"));
+        const auto retain = reinterpret_cast<CUresult (*)(CUcontext*, CUdevice)>(
+            dlsym(driver, "cuDevicePrimaryCtxRetain"));
+        CUcontext other = nullptr;
+        if (retain(&other, 2) == CUDA_SUCCESS) push(other);
+    }
 }
 
 std::string ptx_of(const _nvrtcProgram& program) {
@@ -102,7 +127,13 @@ nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char* function) {
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* const* options) {
     for (int i = 0; i < count; ++i)
         program->options += std::string(options[i]) + ' ';
+    if (variable("FAKE_NVRTC_MEDDLES", "") == "1") meddle();
     count_compile(program->options);
+    if (variable("FAKE_NVRTC_SEED", "") == "unknown" &&
+        program->options.find("--frandom-seed") != std::string::npos) {
+        program->log = "nvrtc: error: unrecognized option --frandom-seed=0 found\n";
+        return NVRTC_ERROR_INVALID_OPTION;
+    }
     std::this_thread::sleep_for(
         std::chrono::milliseconds(std::stoi(variable("FAKE_NVRTC_DELAY_MS", "0"))));
     if (variable("FAKE_NVRTC_BUILTINS", "") == "missing") {

@@ -120,8 +120,9 @@ struct AttentionArgs {
 // Runs attention: picks decode or prefill, the variant and the backend, and falls back (backend.hpp
 // says how to steer it). A row that sees no key gives 0 and LSE -inf; zero lengths are legal, and
 // requests of length 0 beside others. On the GPU it is asynchronous on `stream`, in the caller's
-// current context (the primary context of the tensors' device where there is none), and it can be
-// captured in a graph once a call has loaded its kernels. Throws Error before anything is launched.
+// current context (the primary context of the tensors' device, for the call, where there is none),
+// and it can be captured in a graph once a call has loaded its kernels. Throws Error before
+// anything is launched.
 JITNEY_API void attention(const AttentionArgs& args, Stream stream = nullptr);
 
 // How large a workspace of the caller's has to be for this call on the GPU of its tensors; 0 where
