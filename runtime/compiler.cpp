@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "jitney/error.hpp"
+#include "runtime/caller_thread.hpp"
 #include "runtime/log.hpp"
 #include "runtime/nvrtc.hpp"
 #include "runtime/sources.hpp"
@@ -82,6 +85,18 @@ Target choose_target(const Nvrtc& compiler, const KernelSource& source) {
     return {fmt::format("--gpu-architecture=compute_{}", *(above - 1)), cache::PayloadKind::ptx};
 }
 
+// NVRTC puts a number of the process into the names of what has internal linkage, unless it is
+// given a seed for it. The digest of the kernel's key is one, so that equal keys give equal bytes
+// in every process. It is no part of the key, which it is made of. NVRTC 12 knows no such option.
+constexpr std::string_view kSeedOption = "--frandom-seed=";
+
+std::string seed_option(const KernelSource& source) {
+    return fmt::format("{}{}", kSeedOption, key_of(source).digest.hex());
+}
+
+// Whether an NVRTC of this process has refused a seed.
+std::atomic<bool> knows_no_seed{false};
+
 class Program {
   public:
     Program(const Nvrtc& compiler, const KernelSource& source) : compiler_(compiler) {
@@ -98,6 +113,8 @@ class Program {
                                             static_cast<int>(names.size()), text_pointers.data(),
                                             name_pointers.data()),
                "nvrtcCreateProgram");
+        expect(compiler_.nvrtcAddNameExpression(program_, source.function.c_str()),
+               "nvrtcAddNameExpression");
     }
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
@@ -115,11 +132,6 @@ class Program {
         if (result == NVRTC_SUCCESS) return;
         throw Error(ErrorCode::internal,
                     fmt::format("{} returned {}", what, compiler_.nvrtcGetErrorString(result)));
-    }
-
-    void name(const std::string& function) {
-        expect(compiler_.nvrtcAddNameExpression(program_, function.c_str()),
-               "nvrtcAddNameExpression");
     }
 
     nvrtcResult compile(const std::vector<std::string>& options) {
@@ -200,6 +212,26 @@ const Nvrtc& compiler_for(const KernelSource& source) {
     }
 }
 
+// The source, compiled with these options and a seed; without one where the compiler knows none,
+// which it tells before it compiles. A failure is thrown.
+std::unique_ptr<const Program> compiled_program(const Nvrtc& compiler, const KernelSource& source,
+                                                const std::vector<std::string>& options) {
+    std::vector<std::string> seeded = options;
+    if (!knows_no_seed.load(std::memory_order_relaxed)) seeded.push_back(seed_option(source));
+    for (;;) {
+        auto program = std::make_unique<Program>(compiler, source);
+        const nvrtcResult result = program->compile(seeded);
+        if (result == NVRTC_SUCCESS) return program;
+        const std::string log = program->log();
+        const bool refused = result == NVRTC_ERROR_INVALID_OPTION &&
+                             seeded.size() > options.size() &&
+                             log.find(kSeedOption) != std::string::npos;
+        if (!refused) throw_compile_error(compiler, source, result, log);
+        knows_no_seed.store(true, std::memory_order_relaxed);
+        seeded = options;
+    }
+}
+
 // "ptxas info    : Used 32 registers", or a line that goes on with one.
 bool is_remark(std::string_view line) {
     if (line.substr(0, 6) != "ptxas ") return false;
@@ -223,6 +255,8 @@ std::string without_remarks(std::string_view log) {
 }  // namespace
 
 CompiledKernel compile(const KernelSource& source, CompileReport* report) {
+    const KeptThread kept;
+    kept.make_plain();
     const auto start = std::chrono::steady_clock::now();
     const Nvrtc& compiler = compiler_for(source);
     const Target target = choose_target(compiler, source);
@@ -231,17 +265,13 @@ CompiledKernel compile(const KernelSource& source, CompileReport* report) {
     options.insert(options.end(), source.options.begin(), source.options.end());
     if (report != nullptr) options.emplace_back("--ptxas-options=-v");
 
-    Program program(compiler, source);
-    program.name(source.function);
-    const nvrtcResult result = program.compile(options);
-    const std::string log = program.log();
-    if (result != NVRTC_SUCCESS) throw_compile_error(compiler, source, result, log);
-
+    const std::unique_ptr<const Program> program = compiled_program(compiler, source, options);
+    const std::string log = program->log();
     CompiledKernel compiled;
     compiled.entry.compiler = compiler.version.text();
-    compiled.entry.lowered_name = program.lowered_name(source.function);
+    compiled.entry.lowered_name = program->lowered_name(source.function);
     compiled.entry.kind = target.kind;
-    compiled.entry.payload = program.payload(target.kind);
+    compiled.entry.payload = program->payload(target.kind);
     compiled.log = log;
     if (report != nullptr) {
         *report = parse_report(log, compiled.entry.lowered_name);

@@ -3,11 +3,14 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cache/digest.hpp"
 #include "jitney/error.hpp"
 #include "runtime/nvrtc.hpp"
 #include "tests/runtime/child.hpp"
@@ -67,6 +70,66 @@ TEST_CASE("a kernel compiles for every arch, and the bytes depend on nothing els
             CHECK(other != compiled.entry.payload);
         payloads.push_back(compiled.entry.payload);
     }
+}
+
+TEST_CASE("scenario: print a cubin's digest" * doctest::skip()) {
+    runtime::KernelSource source = tiny_source();
+    // Their names are those that NVRTC makes of something of its own, unless it has a seed.
+    source.translation_unit +=
+        "static __device__ int counter;\n"
+        "namespace { __device__ float table[3] = {1, 2, 3}; }\n"
+        "__global__ void count(float* x) { *x += table[counter++ % 3]; }\n";
+    source.function = "count";
+    const cache::Entry entry = runtime::compile(source).entry;
+    std::printf("digest: %s\n", cache::digest_of(entry.payload).hex().c_str());
+    std::printf("entry: %s\n", entry.lowered_name.c_str());
+    source.specialization += "x";  // another key, another seed
+    std::printf("other: %s\n",
+                cache::digest_of(runtime::compile(source).entry.payload).hex().c_str());
+}
+
+TEST_CASE("two processes compile the same bytes of one key") {
+    if (!have_nvrtc()) return;
+    if (runtime::nvrtc().version.major < 13) {
+        MESSAGE("skipped: NVRTC before 13.0 takes no seed");
+        return;
+    }
+    const tests::Variables same = {{"JITNEY_LIBNVRTC", runtime::nvrtc_location()->path}};
+    const tests::Ended first = tests::run("scenario: print a cubin's digest", same);
+    const tests::Ended second = tests::run("scenario: print a cubin's digest", same);
+    REQUIRE_PASSED(first);
+    REQUIRE_PASSED(second);
+    CHECK(first.value("digest").size() == 32);
+    CHECK(first.value("digest") == second.value("digest"));
+    CHECK(first.value("other") == second.value("other"));
+    CHECK(first.value("digest") != first.value("other"));
+}
+
+TEST_CASE("scenario: seeds" * doctest::skip()) {
+    for (const int factor : {3, 4}) {
+        const runtime::KernelSource source = tiny_source("sm_80", factor);
+        const cache::Key key = runtime::key_of(source);
+        CHECK(key.material.find("seed") == std::string::npos);
+        const std::string payload = runtime::compile(source).entry.payload;
+        const bool seeded = payload.find("--frandom-seed=" + key.digest.hex()) != std::string::npos;
+        std::printf("seeded: %d\n", static_cast<int>(seeded));
+    }
+}
+
+TEST_CASE("the seed is the key's digest; an NVRTC that knows none is asked once") {
+    const tests::TemporaryDirectory root;
+    const auto compiles = [&root](const char* seed) {
+        const std::string path = root / seed;
+        const tests::Ended ended = tests::run(
+            "scenario: seeds", tests::fakes(root / "cache", {{"FAKE_NVRTC_SEED", seed},
+                                                             {"FAKE_NVRTC_COMPILES", path}}));
+        REQUIRE_PASSED(ended);
+        CHECK(ended.count("seeded: 1") == (std::string(seed) == "known" ? 2 : 0));
+        const std::string lines = tests::read_file(path);
+        return std::count(lines.begin(), lines.end(), '\n');
+    };
+    CHECK(compiles("known") == 2);
+    CHECK(compiles("unknown") == 3);
 }
 
 TEST_CASE("a report tells registers, and keeps its remarks out of the log") {
