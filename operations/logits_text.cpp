@@ -1,4 +1,5 @@
 #include "operations/logits_text.hpp"
+#include "operations/logits_names.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -11,10 +12,6 @@ namespace {
 constexpr std::size_t kMaxText = 8192;
 constexpr std::string_view kBlanks = " \t\r\n";
 
-bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
@@ -23,18 +20,6 @@ std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(kBlanks);
     if (first == std::string_view::npos) return {};
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-// Whether a word stands in the text, as a whole.
-bool has_word(std::string_view text, std::string_view word) {
-    for (std::size_t at = text.find(word); at != std::string_view::npos;
-         at = text.find(word, at + 1)) {
-        const std::size_t end = at + word.size();
-        if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) {
-            return true;
-        }
-    }
-    return false;
 }
 
 void check_characters(std::string_view text, const char* what) {
@@ -151,7 +136,8 @@ bool check_directives(std::string_view code) {
         }
         const std::string_view word = directive(line);
         found = found || !word.empty();
-        if (word.starts_with("include")) {
+        if (word.starts_with("include") || word.starts_with("import") ||
+            word.starts_with("embed")) {
             refuse("line {} of a logits function includes a file; write what it needs in the text",
                    first);
         }
@@ -308,11 +294,7 @@ bool check_logits_text(std::string_view text) {
     }
     // Brackets that stand in branches of an #if are the compiler's to match.
     if (!check_directives(code)) check_brackets(code);
-    // Equal texts are one function, on whatever lines of a file they stand.
-    for (const std::string_view word : {"__LINE__", "__builtin_LINE"}) {
-        if (!has_word(code, word)) continue;
-        refuse("the text of a logits function has {}, which is no promise: write a number", word);
-    }
+    check_logits_names(text, code);
     const bool statements = has_word(code, "return");
     if (code.find(';') != std::string::npos && !statements) {
         refuse(
@@ -324,6 +306,7 @@ bool check_logits_text(std::string_view text) {
 
 ParsedParameter parse_logits_parameter(std::string_view declaration, int line) {
     check_characters(declaration, "a parameter");
+    check_logits_names(declaration, declaration);
     const std::string_view text = trimmed(declaration);
     std::size_t name = text.size();
     while (name > 0 && is_word(text[name - 1]))

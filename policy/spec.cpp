@@ -311,8 +311,10 @@ void set_logits_digest(Spec& spec, std::uint64_t digest) noexcept {
 
 std::string translation_unit(const Spec& spec, std::string_view source) {
     const KernelInfo& kernel = info(spec.kernel);
-    std::string text =
-        fmt::format("#include \"{}\"\n\nnamespace jitney {{\nstruct Constants {{\n", kernel.source);
+    std::string text = fmt::format("#include \"{}\"\n", kernel.source);
+    // After the kernel, so that what it defines is defined for the caller's text alone.
+    if (!source.empty()) text += "#include \"common/math_names.cuh\"\n";
+    text += "\nnamespace jitney {\nstruct Constants {\n";
     std::size_t slot = 0;
     const auto add = [&text](std::string_view name, std::string_view suffix, int value) {
         text += fmt::format("    static constexpr int {}{} = {};\n", name, suffix, value);

@@ -11,6 +11,7 @@
 #include "jitney/prewarm.hpp"
 #include "kernel_sources/attention/params.h"
 #include "operations/kernel_launch.hpp"
+#include "runtime/compiler.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
@@ -144,6 +145,57 @@ TEST_CASE("the key of a kernel is the same for all forms of its logits function"
     // As a program has it that gives the text alone.
     policy::set_logits_digest(spec, LogitsFunction("score + 0.25f").digest());
     CHECK(source_of(spec).key_unit.empty());
+}
+
+TEST_CASE("names that make different functions of equal texts are refused") {
+    const auto text = [](const std::string& given) {
+        return refusal([&given] { (void)LogitsFunction(given); });
+    };
+    for (const std::string name :
+         {"__DATE__", "__TIME__", "__TIMESTAMP__", "__FILE__", "__LINE__", "__COUNTER__",
+          "__INCLUDE_LEVEL__", "__has_include", "__has_include_next", "__builtin_LINE",
+          "__builtin_FILE", "__BASE_FILE__"}) {
+        CAPTURE(name);
+        const std::string wanted = "has " + name + ", which makes different functions";
+        CHECK(contains(text("score + sizeof(" + name + ")"), wanted));
+        CHECK(contains(text("\n#if defined(" + name + ")\nscore\n#else\n1\n#endif"), wanted));
+        // In two lines that are one to the preprocessor, also to one that knows trigraphs.
+        for (std::size_t at = 1; at < name.size(); ++at) {
+            for (const char* splice : {"\\\n", "\\\r\n", "?\?/\n", "\\\n\\\n"}) {
+                CHECK(contains(text("score + " + name.substr(0, at) + splice + name.substr(at)),
+                               wanted));
+            }
+        }
+        CHECK(contains(text("score /* " + name + " */"), wanted));
+        CHECK(contains(text("#define A " + name + "\nreturn A;"), wanted));
+        // Parts of other names.
+        CHECK(text("float a" + name + " = score; return a" + name + ";") == "accepted");
+        CHECK(contains(refusal([&name] {
+                           const std::string declared = "float " + name;
+                           (void)LogitsFunction("score", {std::string_view(declared)});
+                       }),
+                       name));
+    }
+    for (const char* pasted :
+         {"#define C(a, b) a##b\nreturn C(__DA, TE__)[0];", "#define C(a, b) a %:%: b\nreturn 1;",
+          "#define C(a, b) a#\\\n#b\nreturn C(__TI, ME__)[0];"})
+        CHECK(contains(text(pasted), "write the names out"));
+    CHECK(text("// ## of heads\nscore + float('#')") == "accepted");
+    for (const char* directive : {"#import \"x\"", "#embed \"x\"", "#include_next <x>",
+                                  "#inc\\\nlude <x>", "/* */ # /* */ include <x>"})
+        CHECK(contains(text(std::string("score\n") + directive + "\n"), "includes a file"));
+}
+
+TEST_CASE("the key of a kernel with a logits function holds what the text may name") {
+    policy::Spec spec = policy::parse_spec(
+        "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0>@sm_80");
+    const auto has_names = [&spec] {
+        const std::string material = runtime::key_of(source_of(spec)).material;
+        return contains(material, "common/math_names.cuh");
+    };
+    CHECK_FALSE(has_names());
+    policy::set_logits_digest(spec, LogitsFunction("key > 5 ? -INFINITY : score").digest());
+    CHECK(has_names());
 }
 
 TEST_CASE("texts that can't be logits functions are refused") {

@@ -1,11 +1,19 @@
 // Logits functions under the real NVRTC: they compile into every attention kernel without spills,
 // and what is wrong with one is told in its own lines.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <concepts>
 
 #include "jitney/attention.hpp"
 #include "jitney/error.hpp"
 #include "operations/attention/choose.hpp"
 #include "operations/kernel_launch.hpp"
+#include "runtime/compiler.hpp"
+#include "runtime/nvrtc.hpp"
 #include "tests/kernels/measure.hpp"
 #include "tests/kernels/nvrtc_here.hpp"
 #include "tests/support/logits_functions.hpp"
@@ -41,7 +49,105 @@ std::vector<Spec> served(const LogitsFunction& function, int head_dim) {
     return specs;
 }
 
+std::string literal(double value) {
+    return fmt::format("{:a}", value);
+}
+std::string literal(float value) {
+    return fmt::format("{:a}f", value);
+}
+template <std::integral T>
+std::string literal(T value) {
+    // The least has no literal of its own.
+    return value < 0 ? fmt::format("{} - 1", value + 1)
+                     : fmt::format("{}{}", value, std::is_unsigned_v<T> ? "u" : "");
+}
+
 }  // namespace
+
+TEST_CASE("a logits function may use what math.h and float.h name") {
+    if (!can_compile()) return;
+    const policy::Spec plain = policy::parse_spec(
+        "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0>@sm_90a");
+    std::string text;
+    const auto equal = [&text](const char* name, auto value) {
+        text += fmt::format("static_assert({} == {}, \"{}\");\n", name, literal(value), name);
+    };
+#define JITNEY_EQUAL(name) equal(#name, name)
+    JITNEY_EQUAL(M_E);
+    JITNEY_EQUAL(M_LOG2E);
+    JITNEY_EQUAL(M_LOG10E);
+    JITNEY_EQUAL(M_LN2);
+    JITNEY_EQUAL(M_LN10);
+    JITNEY_EQUAL(M_PI);
+    JITNEY_EQUAL(M_PI_2);
+    JITNEY_EQUAL(M_PI_4);
+    JITNEY_EQUAL(M_1_PI);
+    JITNEY_EQUAL(M_2_PI);
+    JITNEY_EQUAL(M_2_SQRTPI);
+    JITNEY_EQUAL(M_SQRT2);
+    JITNEY_EQUAL(M_SQRT1_2);
+    JITNEY_EQUAL(FP_NAN);
+    JITNEY_EQUAL(FP_INFINITE);
+    JITNEY_EQUAL(FP_ZERO);
+    JITNEY_EQUAL(FP_SUBNORMAL);
+    JITNEY_EQUAL(FP_NORMAL);
+    JITNEY_EQUAL(FLT_RADIX);
+    JITNEY_EQUAL(FLT_EVAL_METHOD);
+    JITNEY_EQUAL(FLT_MANT_DIG);
+    JITNEY_EQUAL(FLT_DIG);
+    JITNEY_EQUAL(FLT_DECIMAL_DIG);
+    JITNEY_EQUAL(FLT_MIN_EXP);
+    JITNEY_EQUAL(FLT_MIN_10_EXP);
+    JITNEY_EQUAL(FLT_MAX_EXP);
+    JITNEY_EQUAL(FLT_MAX_10_EXP);
+    JITNEY_EQUAL(FLT_MAX);
+    JITNEY_EQUAL(FLT_MIN);
+    JITNEY_EQUAL(FLT_TRUE_MIN);
+    JITNEY_EQUAL(FLT_EPSILON);
+    JITNEY_EQUAL(DBL_MANT_DIG);
+    JITNEY_EQUAL(DBL_DIG);
+    JITNEY_EQUAL(DBL_MIN_EXP);
+    JITNEY_EQUAL(DBL_MIN_10_EXP);
+    JITNEY_EQUAL(DBL_MAX_EXP);
+    JITNEY_EQUAL(DBL_MAX_10_EXP);
+    JITNEY_EQUAL(DBL_MAX);
+    JITNEY_EQUAL(DBL_MIN);
+    JITNEY_EQUAL(DBL_TRUE_MIN);
+    JITNEY_EQUAL(DBL_EPSILON);
+    JITNEY_EQUAL(INT_MAX);
+    JITNEY_EQUAL(INT_MIN);
+    JITNEY_EQUAL(UINT_MAX);
+    JITNEY_EQUAL(LLONG_MAX);
+    JITNEY_EQUAL(LLONG_MIN);
+    JITNEY_EQUAL(ULLONG_MAX);
+#undef JITNEY_EQUAL
+    text +=
+        "constexpr float least = -INFINITY;\n"
+        "if (key == 1) return least;\n"
+        "if (key == 2) return NAN;\n"
+        "if (key == 3) return HUGE_VALF - float(HUGE_VAL);\n"
+        "float s = fpclassify(score) + isnormal(score) + isunordered(score, NAN);\n"
+        "s += isgreater(score, 0) + isless(score, 1.0) + islessgreater(score, s);\n"
+        "s += isgreaterequal(score, s) + islessequal(score, s) + isnan(s) + isinf(s);\n"
+        "int e; float part; float more;\n"
+        "sincosf(s, &part, &more);\n"
+        "s += isfinite(s) + signbit(s) + frexpf(s, &e) + modff(s, &part) + ldexpf(s, 3) + more;\n";
+    for (const char* one :
+         {"expf",   "exp2f",   "exp10f",  "expm1f", "logf",   "log2f",      "log10f",
+          "log1pf", "tanhf",   "sinf",    "cosf",   "tanf",   "sinhf",      "coshf",
+          "asinf",  "acosf",   "atanf",   "asinhf", "acoshf", "atanhf",     "erff",
+          "erfcf",  "tgammaf", "lgammaf", "sqrtf",  "rsqrtf", "cbrtf",      "fabsf",
+          "floorf", "ceilf",   "truncf",  "roundf", "rintf",  "nearbyintf", "logbf",
+          "exp",    "tanh",    "log",     "sqrt",   "abs",    "fabs",       "floor"})
+        text += fmt::format("s += {}(s);\n", one);
+    for (const char* two : {"fmaxf", "fminf", "powf", "atan2f", "fmodf", "remainderf", "copysignf",
+                            "nextafterf", "fdimf", "hypotf", "max", "min", "pow", "fmax", "fmin"})
+        text += fmt::format("s += {}(s, score);\n", two);
+    const LogitsFunction function(text + "return fmaf(s, score, FLT_EPSILON);");
+    const Spec spec = with_logits(policy::text_of(plain).c_str(), function);
+    const runtime::CompiledKernel compiled = runtime::compile(source_of(spec));
+    CHECK(compiled.log == "");
+}
 
 TEST_CASE("logits functions compile into the kernels") {
     if (!has_nvrtc()) return;

@@ -177,6 +177,11 @@ TEST_CASE("a logits function stands behind the constants") {
     const std::string with = translation_unit(spec, "    // the function\n");
     CHECK(with.find("append = 0;\n    // the function\n};") != std::string::npos);
     CHECK(with.find("logits") == std::string::npos);
+    // What the text may name beside CUDA's own functions comes behind the kernel's sources.
+    CHECK(
+        with.starts_with("#include \"attention/decode_scalar.cuh\"\n"
+                         "#include \"common/math_names.cuh\"\n\nnamespace"));
+    CHECK(translation_unit(spec).find("math_names") == std::string::npos);
     set_logits_digest(spec, 0);
     CHECK(logits_digest(spec) == 0);
     CHECK(text_of(spec) ==

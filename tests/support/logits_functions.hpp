@@ -20,7 +20,7 @@ inline LogitsFunction logits_function(std::string_view name) {
     if (name == "places") {
         return LogitsFunction(
             "const int sum = 3 * batch + 5 * head + 7 * query + 11 * key + kv_len - q_len;\n"
-            "if (sum % 5 == 0) return -infinity();\n"
+            "if (sum % 5 == 0) return -INFINITY;\n"
             "return score + step * static_cast<float>((sum + static_cast<int>(offset)) % 9)\n"
             "       - bias[key];",
             {"float step", "long long offset", "const float* bias"});

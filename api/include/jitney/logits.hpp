@@ -40,6 +40,10 @@ struct LogitsRecord;
 // mask, a window or causality hides. The names of jitney's own device functions can be used and are
 // no promise; including files is not possible.
 //
+// CUDA's device functions can be called, and what <math.h> and <float.h> name is there: INFINITY,
+// NAN, M_PI, FLT_MAX and so on. What would make different functions of equal texts is refused:
+// __DATE__, __FILE__, __LINE__, __has_include and their kin, and the pasting of tokens (##).
+//
 // A function is compiled into the kernels, once for each specialization, whose text then ends with
 // logits=<digest>. Making a LogitsFunction hashes it once; an object is a pointer, and copies and
 // objects of the same declarations and text are the same function: whether they were given apart or

@@ -1,0 +1,21 @@
+// Names that a logits function may not have: a kernel's key holds its text, and equal texts have to
+// be equal machine code, in every process and on every day.
+#pragma once
+
+#include <string_view>
+
+namespace jitney::checks {
+
+// Throws Error where the text has one of them, also across lines that are joined, or could make one
+// by pasting tokens. `code` is the text without comments and without what stands in quotes.
+void check_logits_names(std::string_view text, std::string_view code);
+
+// Of a name or a number.
+inline bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Whether a word stands in the text, as a whole.
+bool has_word(std::string_view text, std::string_view word);
+
+}  // namespace jitney::checks
