@@ -103,7 +103,7 @@ Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch) {
     const policy::DeviceFacts facts = facts_to_explain(arch, args.x.device);
     Explanation explanation;
     explanation.arch = facts.arch.text();
-    if (checks::has_no_rows(problem)) return explanation;
+    if (launches_nothing(args, problem)) return explanation;
     const policy::Candidate candidate = policy::rank_fp8_quantize(problem, facts);
     explanation.candidates.push_back(explained(candidate));
     if (!candidate.accepted()) return explanation;

@@ -9,6 +9,7 @@
 #include "common/vector.cuh"
 #include "fp8/quantize_params.h"
 #include "fp8/scale.h"
+#include "fp8/state.h"
 
 namespace jitney {
 
@@ -210,14 +211,19 @@ struct Fp8Quantize {
                                            fp8_quantize_shared_bytes(kTransposes, false));
     }
 
-    // The first thread merges the block's amax with those of the others; the last block's has it.
-    JITNEY_DEVICE void merge() const {
-        if (threadIdx.x != 0) return;
+    // The first thread merges the block's amax with those of the others. True for the last block's,
+    // which has it then.
+    JITNEY_DEVICE bool has_all(float& amax) const {
         unsigned largest = max_of_warps<kFp8QuantizeThreads>(warp_maxima());
-        if (!merge_amax(params.counters, largest, gridDim.x, largest)) return;
-        const float amax = __uint_as_float(largest);
+        if (!merge_amax(params.counters, largest, gridDim.x, largest)) return false;
+        amax = __uint_as_float(largest);
         if (params.amax != nullptr) *params.amax = amax;
-        if (params.new_multiplier == nullptr) return;
+        return true;
+    }
+
+    JITNEY_DEVICE void merge() const {
+        float amax;
+        if (threadIdx.x != 0 || !has_all(amax) || params.new_multiplier == nullptr) return;
         const float multiplier = dynamic_fp8_multiplier(amax, params.largest);
         *params.new_multiplier = multiplier;
         if (params.scale != nullptr) *params.scale = fp8_scale(multiplier);
@@ -227,14 +233,40 @@ struct Fp8Quantize {
         return params.multiplier != nullptr ? *params.multiplier : 1.0f;
     }
 
+    // Where the state has no history: every block has cast its tiles as they are, which is right
+    // where amax is not usable. Else the block that comes last, when all have stored their codes,
+    // makes the multiplier of amax, and is told to cast all of x anew. That happens in a tensor's
+    // first step alone; each later one reads x once.
+    JITNEY_DEVICE bool begins_anew() const {
+        unsigned* const anew = warp_maxima();
+        __syncthreads();  // the block's codes are stored
+        if (threadIdx.x == 0) {
+            float amax = 0.0f;
+            const bool last = has_all(amax);
+            *anew = last && is_usable_amax(amax) ? 1u : 0u;
+            if (last) {
+                const float multiplier = dynamic_fp8_multiplier(amax, params.largest);
+                params.state[kFp8StateScale] = fp8_scale(multiplier);
+                if (*anew != 0) params.state[kFp8StateMultiplier] = multiplier;
+            }
+        }
+        __syncthreads();  // all know it, and the multiplier is there
+        return *anew != 0;
+    }
+
     // On the block's last tile amax is merged before codes are stored: the atomics are on their way
-    // meanwhile.
-    JITNEY_DEVICE void do_tile(const Corner& corner, unsigned& largest, bool last) const {
+    // meanwhile. True where the state has no history, for which the caller merges it.
+    JITNEY_DEVICE bool do_tile(const Corner& corner, unsigned& largest, bool last) const {
         // Read anew for each tile: what is derived from it would take more registers from tile to
         // tile than a block can spare.
         const int thread = reread_thread_index();
         const Place place = place_of(corner, thread);
-        const float by = C::codes != kNoCodes ? multiplier() : 1.0f;  // comes while x does
+        float by = C::codes != kNoCodes ? multiplier() : 1.0f;  // comes while x does
+        bool is_new = false;
+        if constexpr (C::codes != kNoCodes && C::amax != 0) {
+            is_new = params.state != nullptr && by == 0.0f;
+            by = is_new ? 1.0f : by;
+        }
         Codes codes[kRows];
         if (place.whole && params.wide_x != 0) {
             take<true>(place, by, codes, largest);
@@ -243,7 +275,7 @@ struct Fp8Quantize {
         }
         if constexpr (C::amax != 0) {
             if (last) keep_warp_max(largest, warp_maxima());
-            if (last && !kTransposes) {
+            if (last && !kTransposes && !is_new) {
                 __syncthreads();  // the warps' maxima are there
                 merge();
             }
@@ -253,10 +285,11 @@ struct Fp8Quantize {
             if constexpr (kTransposes) {
                 keep_transposed(thread, codes);
                 __syncthreads();  // the tile is there, and so are the warps' maxima
-                if (C::amax != 0 && last) merge();
+                if (C::amax != 0 && last && !is_new) merge();
                 store_transposed(corner, thread);
             }
         }
+        return is_new;
     }
 
     JITNEY_DEVICE void run() const {
@@ -269,11 +302,17 @@ struct Fp8Quantize {
         if constexpr (C::amax == 0) {
             do_tile(corner, largest, true);
         } else {
-            const int step = static_cast<int>(gridDim.x);
+            int step = static_cast<int>(gridDim.x);
+            bool anew = false;
             for (;;) {
                 const bool last = tile + step >= params.tiles;
-                do_tile(corner, largest, last);
-                if (last) break;
+                const bool is_new = do_tile(corner, largest, last && !anew);
+                if (last) {
+                    if (!is_new || !begins_anew()) break;
+                    anew = true;
+                    step = 1;
+                    tile = -1;
+                }
                 if (kTransposes) __syncthreads();  // nobody reads this tile any more
                 tile += step;
                 corner = corner_of(tile);

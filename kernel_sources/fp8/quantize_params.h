@@ -46,6 +46,10 @@ struct Fp8QuantizeParams {
     // Dynamic scaling, with amax: where it is not null it receives the multiplier that amax asks
     // for, in the format whose largest number is `largest`, and scale its inverse.
     float* new_multiplier;
+    // Delayed scaling, with codes and amax: the row of a state whose multiplier `multiplier` is.
+    // One of 0 has no history: x is cast by its own amax, and the row receives what that made, the
+    // multiplier only where amax is usable. Else null.
+    float* state;
     float largest;
     AmaxCounters* counters;
 };

@@ -31,7 +31,8 @@ constexpr float fp8_multiplier(float amax, float largest, float margin_power) {
     return multiplier <= kFloatLargest ? multiplier : kFloatLargest;
 }
 
-// Of delayed scaling: of the amax of steps before. One that is not usable keeps the multiplier.
+// Of delayed scaling: of the amax of steps before. One that is not usable keeps the multiplier,
+// which is 0 where there was no usable amax yet.
 constexpr float next_fp8_multiplier(float multiplier, float amax, float largest,
                                     float margin_power) {
     return is_usable_amax(amax) ? fp8_multiplier(amax, largest, margin_power) : multiplier;

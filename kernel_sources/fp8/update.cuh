@@ -17,7 +17,9 @@ struct Fp8Update {
     // The first thread alone.
     JITNEY_DEVICE void note_scales() const {
         for (const Fp8UpdateRow& row : params.rows) {
-            if (row.state != nullptr && row.used != nullptr) *row.used = row.state[kFp8StateScale];
+            if (row.state != nullptr && row.used != nullptr) {
+                *row.used = fp8_scale_of_state(row.state);
+            }
         }
         for (const Fp8UpdateProduct& product : params.products) {
             if (product.out != nullptr) *product.out = fp8_product_scale(*product.a, *product.b);
@@ -44,6 +46,8 @@ struct Fp8Update {
 
     JITNEY_DEVICE void update(const Fp8UpdateRow& row) const {
         const float amax = row.state[kFp8StateAmax];
+        // A row without a history begins with the first amax of which a multiplier can be made.
+        if (row.state[kFp8StateMultiplier] == 0.0f && !is_usable_amax(amax)) return;
         unsigned largest = roll(row.state + kFp8StateHistory, amax);
         largest = block_max<C::threads>(largest, reinterpret_cast<unsigned*>(shared_memory()));
         if (threadIdx.x == 0) {

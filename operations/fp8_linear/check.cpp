@@ -1,7 +1,6 @@
 #include "operations/fp8_linear/check.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "kernel_sources/fp8/state.h"
 #include "operations/call_memory.hpp"
@@ -77,19 +76,6 @@ void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& re
     check_state(state, data);
     check_same_device(first, named);
     check_shape(named, {3, fp8_state_columns(recipe)});
-}
-
-// Multipliers are never 0 once a state was reset; one of 0 would make all codes and results 0. On a
-// GPU the host does not see it.
-void check_reset(const Tensor& state, const Fp8Recipe& recipe, std::initializer_list<int> rows) {
-    if (state.device.type != DeviceType::cpu) return;
-    if (recipe.scaling != Fp8Scaling::delayed) return;
-    for (const int row : rows) {
-        const std::int64_t at = row * state.strides[0] + kFp8StateMultiplier;
-        if (static_cast<const float*>(state.data)[at] != 0.0f) continue;
-        refuse("state[{}][{}], a multiplier, is 0: call fp8_state_reset before the first step", row,
-               int{kFp8StateMultiplier});
-    }
 }
 
 void check_memory(const Fp8LinearArgs& args) {
@@ -223,7 +209,6 @@ Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
     if (data == Data::present) {
         check_given(args.workspace);
         check_memory(args);
-        check_reset(args.state, args.recipe, {0, 1});
     }
     return call;
 }
@@ -276,7 +261,6 @@ Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
     if (data == Data::present) {
         check_given(args.workspace);
         check_memory(args);
-        check_reset(args.state, args.recipe, {2});
     }
     call.grad_codes = own_codes(call.grad_y.shape[0], out_features, backward_format(args.recipe),
                                 args.grad_y.device);

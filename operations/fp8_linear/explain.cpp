@@ -16,7 +16,7 @@ class Explainer {
 
     void add(const Fp8QuantizeArgs& args) {
         const auto problem = checks::check(args, checks::Data::absent).problem;
-        if (checks::has_no_rows(problem)) return;
+        if (launches_nothing(args, problem)) return;
         if (!judge(policy::rank_fp8_quantize(problem, facts_))) return;
         if (policy::takes_two_launches(problem)) add_cast(policy::amax_of(problem));
         add_cast(problem);
@@ -86,7 +86,7 @@ ExplainedLaunches explain(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
                           const policy::DeviceFacts& facts) {
     Explainer explainer(facts);
     for (const auto& cast : pass.casts) {
-        if (cast) explainer.add(*cast);
+        if (cast) explainer.add(cast->args);
     }
     if (pass.update) explainer.add_update();
     if (pass.sums) explainer.add(*pass.sums);

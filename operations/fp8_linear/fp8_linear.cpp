@@ -11,7 +11,7 @@
 #include "operations/fp8_linear/check.hpp"
 #include "operations/fp8_linear/pass.hpp"
 #include "operations/kernel_launch.hpp"
-#include "operations/last_run.hpp"
+#include "operations/started_call.hpp"
 #include "runtime/driver.hpp"
 
 namespace jitney {
@@ -36,19 +36,26 @@ float largest_of(DType format) {
     return format == DType::fp8_e4m3 ? kE4m3Largest : kE5m2Largest;
 }
 
+bool is_empty(const checks::Fp8LinearCall& call) {
+    return call.y.shape[0] == 0 || call.y.shape[1] == 0;
+}
+
 // A tensor's cast as its row of the state says. Its amax is noted there.
-Fp8QuantizeArgs cast_of(const Tensor& x, const Tensor* codes, const Tensor& state, Row row,
-                        const Fp8Recipe& recipe) {
-    Fp8QuantizeArgs args;
-    args.x = x;
-    args.amax = state_number(state, row, kFp8StateAmax);
-    if (codes != nullptr) {
-        args.out = *codes;
-        args.multiplier = state_number(state, row, kFp8StateMultiplier);
-        args.dynamic = recipe.scaling == Fp8Scaling::dynamic;
-        if (args.dynamic) args.scale = state_number(state, row, kFp8StateScale);
+Fp8LinearCast cast_of(const Tensor& x, const Tensor* codes, const Tensor& state, Row row,
+                      const Fp8Recipe& recipe) {
+    Fp8LinearCast cast;
+    cast.args.x = x;
+    cast.args.amax = state_number(state, row, kFp8StateAmax);
+    if (codes == nullptr) return cast;
+    cast.args.out = *codes;
+    cast.args.multiplier = state_number(state, row, kFp8StateMultiplier);
+    cast.args.dynamic = recipe.scaling == Fp8Scaling::dynamic;
+    if (cast.args.dynamic) {
+        cast.args.scale = state_number(state, row, kFp8StateScale);
+    } else {
+        cast.state = state_at(state, row, 0);
     }
-    return args;
+    return cast;
 }
 
 Fp8UpdateParams update_of(const Fp8Recipe& recipe) {
@@ -59,7 +66,18 @@ Fp8UpdateParams update_of(const Fp8Recipe& recipe) {
     return params;
 }
 
+// Of a call without results: the scales that are saved are the state's, which stays as it is.
+Fp8LinearPass empty_pass(const Fp8LinearArgs& args) {
+    Fp8LinearPass pass;
+    if (!args.saved) return pass;
+    Fp8UpdateParams& update = pass.update.emplace();
+    update.rows[0] = {state_at(args.state, kX, 0), 0.0f, number_at(args.saved->scales, 0)};
+    update.rows[1] = {state_at(args.state, kWeight, 0), 0.0f, number_at(args.saved->scales, 1)};
+    return pass;
+}
+
 Fp8LinearPass forward_pass(const Fp8LinearArgs& args, const checks::Fp8LinearCall& call) {
+    if (is_empty(call)) return empty_pass(args);
     Fp8LinearPass pass;
     pass.casts = {cast_of(call.x, &call.x_codes, args.state, kX, args.recipe),
                   cast_of(call.weight, &call.weight_codes, args.state, kWeight, args.recipe)};
@@ -131,31 +149,14 @@ Fp8LinearPass backward_pass(const Fp8LinearBackwardArgs& args,
     return pass;
 }
 
-bool is_empty(const checks::Fp8LinearCall& call) {
-    return call.y.shape[0] == 0 || call.y.shape[1] == 0;
-}
-
 Fp8OwnCodes own_codes(const Fp8LinearArgs& args, checks::Fp8LinearCall& call) {
-    if (args.saved) return {};
+    if (args.saved || is_empty(call)) return {};
     return {&call.x_codes, &call.weight_codes};
 }
 
 Fp8OwnCodes own_codes(const Fp8LinearBackwardArgs& args, checks::Fp8LinearBackwardCall& call) {
     if (!args.grad_x && !args.grad_weight) return {};
     return {&call.grad_codes};
-}
-
-void set_pairs_on_gpu(const Tensor& state, Stream stream) {
-    enter_device(state.device);
-    const runtime::Driver& driver = runtime::driver();
-    const auto bytes = static_cast<std::size_t>(state.elements()) * sizeof(float);
-    runtime::check(driver.cuMemsetD8Async(std::bit_cast<CUdeviceptr>(state.data), 0, bytes, stream),
-                   "clearing a state");
-    for (const Row row : {kX, kWeight, kGradY}) {
-        runtime::check(driver.cuMemsetD32Async(std::bit_cast<CUdeviceptr>(state_at(state, row, 0)),
-                                               std::bit_cast<unsigned>(1.0f), 2, stream),
-                       "writing a state's multiplier and scale");
-    }
 }
 
 }  // namespace
@@ -167,16 +168,20 @@ int fp8_state_columns(const Fp8Recipe& recipe) {
 
 void fp8_state_reset(const Tensor& state, Stream stream) {
     checks::check_state(state);
-    static_assert(kFp8StateMultiplier == 0 && kFp8StateScale == 1);
-    if (state.device.type == DeviceType::cuda) return set_pairs_on_gpu(state, stream);
-    std::fill_n(static_cast<float*>(state.data), state.elements(), 0.0f);
-    for (const Row row : {kX, kWeight, kGradY})
-        std::fill_n(state_at(state, row, 0), 2, 1.0f);
+    if (state.device.type == DeviceType::cpu) {
+        std::fill_n(static_cast<float*>(state.data), state.elements(), 0.0f);
+        return;
+    }
+    const runtime::BorrowedThread thread;
+    enter_device(state.device);
+    const auto bytes = static_cast<std::size_t>(state.elements()) * sizeof(float);
+    runtime::check(
+        runtime::driver().cuMemsetD8Async(std::bit_cast<CUdeviceptr>(state.data), 0, bytes, stream),
+        "clearing a state");
 }
 
 std::size_t workspace_bytes(const Fp8LinearArgs& args) {
     checks::Fp8LinearCall call = checks::check(args, checks::Data::absent);
-    if (is_empty(call)) return 0;
     const Fp8OwnCodes own = own_codes(args, call);
     return workspace_bytes(forward_pass(args, call), own, args.x.device);
 }
@@ -190,7 +195,6 @@ std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args) {
 ExplainedLaunches explain(const Fp8LinearArgs& args, std::string_view arch) {
     checks::Fp8LinearCall call = checks::check(args, checks::Data::absent);
     const policy::DeviceFacts facts = facts_to_explain(arch, args.x.device);
-    if (is_empty(call)) return explain({}, {}, facts);
     const Fp8OwnCodes own = own_codes(args, call);
     return explain(forward_pass(args, call), own, facts);
 }
@@ -203,15 +207,15 @@ ExplainedLaunches explain(const Fp8LinearBackwardArgs& args, std::string_view ar
 }
 
 void fp8_linear(const Fp8LinearArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     checks::Fp8LinearCall call = checks::check(args);
-    if (is_empty(call)) return;
+    if (is_empty(call) && !args.saved) return;
     run_pass([&] { return forward_pass(args, call); }, own_codes(args, call), args.workspace,
              args.x.device, stream);
 }
 
 void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     checks::Fp8LinearBackwardCall call = checks::check(args);
     run_pass([&] { return backward_pass(args, call); }, own_codes(args, call), args.workspace,
              args.grad_y.device, stream);

@@ -20,18 +20,24 @@ inline ScratchBytes larger(const ScratchBytes& a, const ScratchBytes& b) noexcep
     return {a.counters > b.counters ? a.counters : b.counters, a.data > b.data ? a.data : b.data};
 }
 
+// Whether no kernel is launched. For an empty x the driver writes what is asked for; only the
+// inverse of a multiplier that is given has to be computed on the device.
+bool launches_nothing(const Fp8QuantizeArgs& args,
+                      const policy::Fp8QuantizeProblem& problem) noexcept;
+
 ScratchBytes needed(const Fp8QuantizeArgs& args,
                     const policy::Fp8QuantizeProblem& problem) noexcept;
 
-// Where scaling is dynamic, two; for an empty x, none: the driver writes its numbers.
+// Where scaling is dynamic, two.
 class Fp8QuantizeLaunches {
   public:
     Fp8QuantizeLaunches(const Fp8QuantizeArgs& args, const policy::Fp8QuantizeProblem& problem,
                         Stream stream);
 
     const ScratchBytes& needs() const noexcept { return needs_; }
+    // `state`: as of Fp8QuantizeParams.
     void run(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call,
-             const Scratch& scratch, Stream stream) const;
+             const Scratch& scratch, Stream stream, float* state = nullptr) const;
 
   private:
     ScratchBytes needs_;
@@ -40,6 +46,10 @@ class Fp8QuantizeLaunches {
     const runtime::Kernel* amax_kernel_ = nullptr;
     const runtime::Kernel* codes_kernel_ = nullptr;
 };
+
+// The same on the host.
+void quantize_on_host(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call,
+                      float* state = nullptr);
 
 inline ScratchBytes bytes_of(const policy::Fp8GemmWorkspace& needed) noexcept {
     return {needed.counter_bytes, needed.partial_bytes};

@@ -47,7 +47,7 @@ using Casts = std::array<checks::Fp8QuantizeCall, 2>;
 Casts check(const Fp8LinearPass& pass) {
     Casts casts;
     for (std::size_t i = 0; i < casts.size(); ++i) {
-        if (pass.casts[i]) casts[i] = checks::check(*pass.casts[i]);
+        if (pass.casts[i]) casts[i] = checks::check(pass.casts[i]->args);
     }
     for (const auto& product : pass.products) {
         if (product) static_cast<void>(checks::check(*product));
@@ -55,18 +55,19 @@ Casts check(const Fp8LinearPass& pass) {
     return casts;
 }
 
+// Whether nothing is computed of a tensor.
 bool is_empty(const Fp8LinearPass& pass) {
     const auto& sums = pass.sums;
-    if (pass.update || (sums && sums->out.shape[0] != 0)) return false;
+    if (pass.casts[0] || (sums && sums->out.shape[0] != 0)) return false;
     return std::ranges::all_of(pass.products, [](const std::optional<Fp8GemmArgs>& product) {
         return !product || checks::has_no_rows(checks::check(*product, checks::Data::absent));
     });
 }
 
 void run_on_host(const Fp8LinearPass& pass) {
-    static_cast<void>(check(pass));
-    for (const auto& cast : pass.casts) {
-        if (cast) fp8_quantize(*cast);
+    const Casts casts = check(pass);
+    for (std::size_t i = 0; i < casts.size(); ++i) {
+        if (pass.casts[i]) quantize_on_host(pass.casts[i]->args, casts[i], pass.casts[i]->state);
     }
     if (pass.update) reference::fp8_update(*pass.update);
     const auto& sums = pass.sums;
@@ -85,7 +86,7 @@ class Launches {
         constexpr auto absent = checks::Data::absent;
         for (std::size_t i = 0; i < casts_.size(); ++i) {
             if (!pass.casts[i]) continue;
-            const Fp8QuantizeArgs& cast = *pass.casts[i];
+            const Fp8QuantizeArgs& cast = pass.casts[i]->args;
             add(casts_[i].emplace(cast, checks::check(cast, absent).problem, stream).needs());
         }
         if (pass.update) update_.emplace(device, stream);
@@ -102,7 +103,9 @@ class Launches {
     void run(const Fp8LinearPass& pass, const Casts& casts, const Scratch& scratch,
              Stream stream) const {
         for (std::size_t i = 0; i < casts_.size(); ++i) {
-            if (casts_[i]) casts_[i]->run(*pass.casts[i], casts[i], scratch, stream);
+            if (!casts_[i]) continue;
+            const Fp8LinearCast& cast = *pass.casts[i];
+            casts_[i]->run(cast.args, casts[i], scratch, stream, cast.state);
         }
         if (update_) update_->run(*pass.update, stream);
         if (sums_) sums_->run(pass.sums->x, pass.sums->out, scratch, stream);
@@ -146,7 +149,8 @@ std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
     constexpr auto absent = checks::Data::absent;
     ScratchBytes needs;
     for (const auto& cast : pass.casts) {
-        if (cast) needs = larger(needs, needed(*cast, checks::check(*cast, absent).problem));
+        if (!cast) continue;
+        needs = larger(needs, needed(cast->args, checks::check(cast->args, absent).problem));
     }
     for (const auto& product : pass.products) {
         if (product) needs = larger(needs, needed(checks::check(*product, absent), facts));

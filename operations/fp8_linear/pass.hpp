@@ -16,8 +16,14 @@
 
 namespace jitney {
 
+// A cast, and the row of the state that it goes by where scaling is delayed; null: none.
+struct Fp8LinearCast {
+    Fp8QuantizeArgs args;
+    float* state = nullptr;
+};
+
 struct Fp8LinearPass {
-    std::array<std::optional<Fp8QuantizeArgs>, 2> casts;
+    std::array<std::optional<Fp8LinearCast>, 2> casts;
     std::optional<Fp8UpdateParams> update;
     std::array<std::optional<Fp8GemmArgs>, 2> products;
     struct ColumnSums {

@@ -25,6 +25,8 @@ float largest_of(const float* numbers, int count) {
 void update(const Fp8UpdateRow& row, const Fp8UpdateParams& params) {
     float* const history = row.state + kFp8StateHistory;
     const float amax = row.state[kFp8StateAmax];
+    // A row without a history begins with the first amax of which a multiplier can be made.
+    if (row.state[kFp8StateMultiplier] == 0.0F && !is_usable_amax(amax)) return;
     std::copy_backward(history, history + params.history - 1, history + params.history);
     history[0] = amax;
     const float counts = params.latest != 0 ? amax : largest_of(history, params.history);
@@ -38,7 +40,7 @@ void update(const Fp8UpdateRow& row, const Fp8UpdateParams& params) {
 
 void fp8_update(const Fp8UpdateParams& params) {
     for (const Fp8UpdateRow& row : params.rows) {
-        if (row.state != nullptr && row.used != nullptr) *row.used = row.state[kFp8StateScale];
+        if (row.state != nullptr && row.used != nullptr) *row.used = fp8_scale_of_state(row.state);
     }
     for (const Fp8UpdateProduct& product : params.products) {
         if (product.out != nullptr) *product.out = fp8_product_scale(*product.a, *product.b);

@@ -38,6 +38,8 @@ Fp8Tiling tiling_of(const Fp8QuantizeProblem& p) {
     tiling.cols = tiling.last_cols = p.cols;
     if (transposes) {
         tiling.log2_across = kFp8TransposeLog2Across;
+    } else if (p.rows == 0 || p.cols == 0) {
+        tiling.rows = tiling.cols = tiling.last_cols = 0;
     } else if (p.dense || p.rows == 1) {
         const std::int64_t elements = p.rows * p.cols;
         tiling.recut = true;
@@ -56,12 +58,15 @@ Fp8Tiling tiling_of(const Fp8QuantizeProblem& p) {
     return tiling;
 }
 
+// An empty matrix has a tile too, whose block finds nothing in it.
 std::int64_t tiles_across_of(const Fp8Tiling& tiling) {
-    return ceil_div(tiling.cols, std::int64_t{kFp8ThreadCols} << tiling.log2_across);
+    const std::int64_t cols = std::max<std::int64_t>(tiling.cols, 1);
+    return ceil_div(cols, std::int64_t{kFp8ThreadCols} << tiling.log2_across);
 }
 
 std::int64_t tiles_down_of(const Fp8Tiling& tiling) {
-    return ceil_div(tiling.rows,
+    const std::int64_t rows = std::max<std::int64_t>(tiling.rows, 1);
+    return ceil_div(rows,
                     std::int64_t{kFp8ThreadRows} * (kFp8QuantizeThreads >> tiling.log2_across));
 }
 

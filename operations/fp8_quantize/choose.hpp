@@ -15,7 +15,7 @@ struct Fp8QuantizeProblem {
     int codes = 0;          // a jitney::Fp8Codes
     bool amax = false;      // wanted, or needed for the multiplier
     bool dynamic = false;   // the multiplier comes of amax: two launches where there are codes
-    std::int64_t rows = 0;  // positive, and so is cols
+    std::int64_t rows = 0;  // without rows or cols, the launch writes its numbers alone
     std::int64_t cols = 0;
     bool dense = true;  // no gap between rows, neither in x nor in the codes
     // Whether rows begin at multiples of 16 bytes in x, of 8 in the codes, and of 16 in the

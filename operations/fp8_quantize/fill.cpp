@@ -37,6 +37,7 @@ Fp8QuantizeParams make_params(const checks::Fp8QuantizeCall& call,
     params.new_multiplier = numbers.new_multiplier;
     params.scale = numbers.scale;
     params.amax = numbers.amax;
+    params.state = numbers.state;
     params.largest = call.problem.out == kFp8E4m3 ? kE4m3Largest : kE5m2Largest;
     params.counters = static_cast<AmaxCounters*>(counters);
     return params;

@@ -13,6 +13,7 @@ struct Fp8Numbers {
     float* new_multiplier = nullptr;
     float* scale = nullptr;
     float* amax = nullptr;
+    float* state = nullptr;
 };
 
 Fp8QuantizeParams make_params(const checks::Fp8QuantizeCall& call,

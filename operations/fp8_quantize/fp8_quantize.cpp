@@ -11,6 +11,7 @@
 #include "operations/fp8_quantize/reference.hpp"
 #include "operations/kernel_launch.hpp"
 #include "operations/last_run.hpp"
+#include "operations/started_call.hpp"
 
 namespace jitney {
 namespace {
@@ -27,12 +28,16 @@ void launch(const runtime::Kernel& kernel, const checks::Fp8QuantizeCall& call,
     note_ran(choice.spec);
 }
 
-// Nothing to read; what is asked of it is defined all the same. Where the multiplier is given, its
-// inverse is the kernel's to write.
+// Whether the scale is the inverse of a number on the device.
+bool inverts(const Fp8QuantizeArgs& args) noexcept {
+    return args.scale && args.multiplier && !args.dynamic;
+}
+
+// Nothing to read; what is asked of it is defined all the same.
 void set_numbers_of_nothing(const Fp8QuantizeArgs& args, Stream stream) {
     set_number(args.amax, 0.0f, stream);
     if (args.dynamic) set_number(args.multiplier, 1.0f, stream);
-    if (args.dynamic) set_number(args.scale, 1.0f, stream);
+    set_number(args.scale, 1.0f, stream);
 }
 
 void run_on_gpu(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call, Stream stream) {
@@ -41,7 +46,15 @@ void run_on_gpu(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call
     launches.run(args, call, held.place(), stream);
 }
 
-void run_reference(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call) {
+}  // namespace
+
+bool launches_nothing(const Fp8QuantizeArgs& args,
+                      const policy::Fp8QuantizeProblem& problem) noexcept {
+    return checks::has_no_rows(problem) && !inverts(args);
+}
+
+void quantize_on_host(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call,
+                      float* state) {
     reference::Fp8Quantize reference;
     reference.x = call.x;
     reference.out = call.out;
@@ -50,17 +63,17 @@ void run_reference(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& c
     reference.scale = args.scale;
     reference.amax = args.amax;
     reference.dynamic = args.dynamic;
+    // A cast of nothing makes no scale, on a GPU either.
+    reference.state = launches_nothing(args, call.problem) ? nullptr : state;
     reference::fp8_quantize(reference);
-    if (!checks::has_no_rows(call.problem)) note_reference_ran();
+    if (!launches_nothing(args, call.problem)) note_reference_ran();
 }
-
-}  // namespace
 
 Fp8QuantizeLaunches::Fp8QuantizeLaunches(const Fp8QuantizeArgs& args,
                                          const policy::Fp8QuantizeProblem& problem, Stream stream)
     : needs_(needed(args, problem)) {
     const runtime::DeviceInfo& device = enter_device(args.x.device);
-    if (checks::has_no_rows(problem)) return;
+    if (launches_nothing(args, problem)) return;
     const policy::DeviceFacts facts = facts_of(device);
     const policy::Candidate candidate = policy::rank_fp8_quantize(problem, facts);
     if (!candidate.accepted()) {
@@ -77,9 +90,10 @@ Fp8QuantizeLaunches::Fp8QuantizeLaunches(const Fp8QuantizeArgs& args,
 }
 
 void Fp8QuantizeLaunches::run(const Fp8QuantizeArgs& args, const checks::Fp8QuantizeCall& call,
-                              const Scratch& scratch, Stream stream) const {
+                              const Scratch& scratch, Stream stream, float* state) const {
     if (codes_kernel_ == nullptr) return set_numbers_of_nothing(args, stream);
-    Fp8Numbers numbers{number(args.multiplier), nullptr, number(args.scale), number(args.amax)};
+    Fp8Numbers numbers{number(args.multiplier), nullptr, number(args.scale), number(args.amax),
+                       state};
     if (amax_kernel_ == nullptr) {
         void* const counters = call.problem.amax ? scratch.counters : nullptr;
         return launch(*codes_kernel_, call, codes_, numbers, counters, stream);
@@ -94,7 +108,7 @@ void Fp8QuantizeLaunches::run(const Fp8QuantizeArgs& args, const checks::Fp8Quan
 
 ScratchBytes needed(const Fp8QuantizeArgs& args,
                     const policy::Fp8QuantizeProblem& problem) noexcept {
-    if (checks::has_no_rows(problem)) return {};
+    if (launches_nothing(args, problem)) return {};
     const bool own_multiplier = policy::takes_two_launches(problem) && !args.multiplier;
     return {problem.amax ? sizeof(AmaxCounters) : 0, own_multiplier ? sizeof(float) : 0};
 }
@@ -106,18 +120,18 @@ std::size_t workspace_bytes(const Fp8QuantizeArgs& args) {
 }
 
 void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const checks::Fp8QuantizeCall call = checks::check(args);
     const Decision decision = decide(Operation::fp8_quantize, args.x.device);
     if (decision.backend == Backend::reference) {
-        run_reference(args, call);
+        quantize_on_host(args, call);
     } else {
         run_on_gpu(args, call, stream);
     }
 }
 
 void ops::fp8_quantize(const Fp8QuantizeArgs& args, Stream stream) {
-    note_nothing_ran();
+    const StartedCall started;
     const checks::Fp8QuantizeCall call = checks::check(args);
     if (args.x.device.type == DeviceType::cpu) {
         throw Error(ErrorCode::unsupported,

@@ -1,4 +1,5 @@
 #include "operations/fp8_quantize/reference.hpp"
+#include "kernel_sources/fp8/state.h"
 
 #include <algorithm>
 #include <atomic>
@@ -39,8 +40,8 @@ void check(const Fp8Quantize& call) {
         require_shape(*call.out_transposed, "out_transposed", {call.x.shape[1], call.x.shape[0]});
         require(is_fp8(call.out_transposed->dtype), "out_transposed must be e4m3 or e5m2");
     }
-    require(!call.dynamic || call.out || call.out_transposed,
-            "dynamic scaling needs out or out_transposed, whose format it scales to");
+    require((!call.dynamic && call.state == nullptr) || call.out || call.out_transposed,
+            "a multiplier of x needs out or out_transposed, whose format it scales to");
 }
 
 float* number(const Tensor& tensor) {
@@ -107,14 +108,20 @@ void write_codes(const Tensor& x, const Tensor& out, bool transposed, float mult
 void fp8_quantize(const Fp8Quantize& call) {
     check(call);
     float multiplier = call.multiplier && !call.dynamic ? *number(*call.multiplier) : 1.0F;
-    if (call.amax || call.dynamic) {
+    if (call.state != nullptr) multiplier = call.state[kFp8StateMultiplier];
+    const bool is_new = call.state != nullptr && multiplier == 0.0F;
+    if (call.amax || call.dynamic || is_new) {
         const float amax = amax_of(call.x);
         if (call.amax) *number(*call.amax) = amax;
-        if (call.dynamic) {
+        if (call.dynamic || is_new) {
             const DType out = call.out ? call.out->dtype : call.out_transposed->dtype;
             multiplier =
                 dynamic_fp8_multiplier(amax, out == DType::fp8_e4m3 ? kE4m3Largest : kE5m2Largest);
-            if (call.multiplier) *number(*call.multiplier) = multiplier;
+        }
+        if (call.dynamic && call.multiplier) *number(*call.multiplier) = multiplier;
+        if (is_new) {
+            call.state[kFp8StateScale] = fp8_scale(multiplier);
+            if (is_usable_amax(amax)) call.state[kFp8StateMultiplier] = multiplier;
         }
     }
     if (call.scale) *number(*call.scale) = fp8_scale(multiplier);

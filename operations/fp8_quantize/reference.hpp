@@ -17,6 +17,9 @@ struct Fp8Quantize {
     std::optional<Tensor> scale;
     std::optional<Tensor> amax;
     bool dynamic = false;
+    // The row of a state, whose multiplier is read instead: one of 0 has no history, and x is cast
+    // by its own amax, which the row receives in it.
+    float* state = nullptr;
 };
 
 // Throws Error(invalid_argument) where shapes disagree.

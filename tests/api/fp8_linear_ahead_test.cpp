@@ -228,6 +228,11 @@ TEST_CASE("linear layers of which nothing can run, or nothing has to") {
     CHECK(empty.launches.empty());
     CHECK(empty.candidates.empty());
     CHECK(empty.workspace_bytes == 0);
+    // The scales that it saves are the state's to write.
+    const ExplainedLaunches saved = explain(of_sizes(0, 64, 64).forward(true), "sm_90a");
+    REQUIRE(saved.launches.size() == 1);
+    CHECK(saved.launches[0].spec.starts_with("fp8_update<"));
+    CHECK(saved.workspace_bytes == 0);
     // Gradients without rows are zeros, which the product writes.
     CHECK(kernels_of(explain(of_sizes(0, 64, 64).backward(3), "sm_90a")) ==
           std::vector<std::string>{"fp8_gemm_mma"});

@@ -214,6 +214,12 @@ TEST_CASE("a zero-length matrix on the host runs nothing and defines its numbers
     CHECK(problem.amax.get(0) == 0.0);
     CHECK(problem.multiplier.get(0) == 1.0);
     CHECK(problem.scale.get(0) == 1.0);
+    test.dynamic = false;
+    test.multiplier = 4.0;
+    Fp8QuantizeProblem given(test, random);
+    fp8_quantize(given.args([](HostTensor& tensor) { return tensor.view(); }));
+    CHECK(given.scale.get(0) == 0.25);
+    CHECK(given.amax.get(0) == 0.0);
 }
 
 TEST_CASE("scenario: random fp8_quantize" * doctest::skip()) {
@@ -300,6 +306,38 @@ TEST_CASE("scenario: launches of fp8_quantize" * doctest::skip()) {
     CHECK(empty.amax.get(0) == 0.0);
     CHECK(empty.multiplier.get(0) == 1.0);
     CHECK(empty.scale.get(0) == 1.0);
+    CHECK(explain(args_of(empty)).chosen.empty());
+
+    // But for the inverse of a multiplier that is on the device: a block writes it.
+    for (const auto& shape :
+         {std::vector<std::int64_t>{0, 16}, std::vector<std::int64_t>{7, 0}, {0}, {0, 3, 0}}) {
+        for (const int codes : {1, 2, 3}) {
+            for (const bool amax : {false, true}) {
+                Fp8QuantizeCase inverts;
+                inverts.shape = shape;
+                inverts.rows = (codes & 1) != 0;
+                inverts.transposed = (codes & 2) != 0;
+                inverts.amax = amax;
+                inverts.scale = true;
+                inverts.multiplier = 4.0;
+                Fp8QuantizeProblem problem(inverts, random);
+                problem.amax.set(0, 7.0);
+                problem.scale.set(0, 7.0);
+                const int launches = fake.launches;
+                fp8_quantize(args_of(problem));
+                CHECK(fake.launches == launches + 1);
+                CHECK(last_run() == explain(args_of(problem)).chosen);
+                CHECK(problem.scale.get(0) == 0.25);
+                CHECK(problem.amax.get(0) == (amax ? 0.0 : 7.0));
+                Fp8QuantizeCase without = inverts;
+                without.multiplier.reset();
+                Fp8QuantizeProblem one(without, random);
+                fp8_quantize(args_of(one));
+                CHECK(fake.launches == launches + 1);
+                CHECK(one.scale.get(0) == 1.0);
+            }
+        }
+    }
     CHECK(fake.synchronizations == 0);
 
     const Fp8QuantizeArgs given_args = args_of(given);

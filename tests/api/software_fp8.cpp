@@ -1,7 +1,9 @@
 // Casts to FP8, products, and sums of columns.
+#include "kernel_sources/fp8/state.h"
 #include "tests/api/software_launches.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "kernel_sources/common/constants.h"
@@ -15,8 +17,8 @@ namespace jitney::tests {
 namespace {
 
 // Rows [first, first + rows) of the matrix.
-void run_quantize_rows(std::string_view image, const Fp8QuantizeParams& p, std::int64_t first,
-                       std::int64_t rows, std::int64_t cols, const Tensor* amax) {
+void write_codes_of_rows(std::string_view image, const Fp8QuantizeParams& p, std::int64_t first,
+                         std::int64_t rows, std::int64_t cols) {
     const auto out = static_cast<DType>(constant(image, "out"));
     const int codes = constant(image, "codes");
     const auto dtype = static_cast<DType>(constant(image, "format"));
@@ -33,27 +35,49 @@ void run_quantize_rows(std::string_view image, const Fp8QuantizeParams& p, std::
     }
     call.multiplier = number_of(p.multiplier);
     call.scale = codes != kNoCodes ? number_of(p.scale) : std::nullopt;
-    if (amax != nullptr) call.amax = *amax;
     reference::fp8_quantize(call);
+}
+
+float amax_of_rows(std::string_view image, const Fp8QuantizeParams& p, std::int64_t first,
+                   std::int64_t rows, std::int64_t cols) {
+    const auto dtype = static_cast<DType>(constant(image, "format"));
+    const auto* x = static_cast<const std::byte*>(p.x) + first * p.x_stride * size_of(dtype);
+    float amax = 0;
+    reference::Fp8Quantize call;
+    call.x = tensor_of(x, dtype, {rows, cols}, {p.x_stride, 1});
+    call.amax = tensor_of(&amax, DType::fp32, {1}, {1});
+    reference::fp8_quantize(call);
+    return amax;
 }
 
 }  // namespace
 
-void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& p) {
+void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
     const bool wants_amax = constant(image, "amax") != 0;
-    if (wants_amax != (p.counters != nullptr)) throw std::logic_error("counters come with amax");
-    float of_rows = 0;
-    float of_last = 0;
-    const Tensor rows_amax = tensor_of(&of_rows, DType::fp32, {1}, {1});
-    const Tensor last_amax = tensor_of(&of_last, DType::fp32, {1}, {1});
-    run_quantize_rows(image, p, 0, p.rows - 1, p.cols, &rows_amax);
-    run_quantize_rows(image, p, p.rows - 1, 1, p.last_cols, &last_amax);
-    if (!wants_amax) return;
-    const float amax = std::max(of_rows, of_last);
-    if (p.amax != nullptr) *p.amax = amax;
-    if (p.new_multiplier == nullptr) return;
-    *p.new_multiplier = dynamic_fp8_multiplier(amax, p.largest);
-    if (p.scale != nullptr) *p.scale = fp8_scale(*p.new_multiplier);
+    if (wants_amax != (given.counters != nullptr)) {
+        throw std::logic_error("counters come with amax");
+    }
+    Fp8QuantizeParams p = given;
+    const std::int64_t last = std::max<std::int64_t>(p.rows - 1, 0);
+    float first_multiplier = 0;
+    if (wants_amax) {
+        const float of_rows = amax_of_rows(image, p, 0, last, p.cols);
+        const float of_last = amax_of_rows(image, p, last, p.rows - last, p.last_cols);
+        const float amax = of_rows > of_last || std::isnan(of_rows) ? of_rows : of_last;
+        first_multiplier = dynamic_fp8_multiplier(amax, p.largest);
+        if (p.amax != nullptr) *p.amax = amax;
+        if (p.new_multiplier != nullptr) {
+            *p.new_multiplier = first_multiplier;
+            if (p.scale != nullptr) *p.scale = fp8_scale(first_multiplier);
+        }
+        if (p.state != nullptr && p.state[kFp8StateMultiplier] == 0.0f) {
+            p.multiplier = &first_multiplier;
+            p.state[kFp8StateScale] = fp8_scale(first_multiplier);
+            if (is_usable_amax(amax)) p.state[kFp8StateMultiplier] = first_multiplier;
+        }
+    }
+    write_codes_of_rows(image, p, 0, last, p.cols);
+    write_codes_of_rows(image, p, last, p.rows - last, p.last_cols);
 }
 
 void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p) {

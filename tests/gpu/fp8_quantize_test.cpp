@@ -301,6 +301,29 @@ TEST_CASE("fp8_quantize: an empty matrix launches nothing and has an amax of 0")
     }
 }
 
+TEST_CASE("fp8_quantize: an empty matrix with a multiplier has the scale of it") {
+    Random random(1);
+    for (const auto& shape : std::vector<std::vector<std::int64_t>>{{0, 32}, {32, 0}, {0}}) {
+        for (const bool transposed : {false, true}) {
+            for (const bool amax : {false, true}) {
+                Fp8QuantizeCase test;
+                test.shape = shape;
+                test.transposed = transposed;
+                test.amax = amax;
+                test.scale = true;
+                test.multiplier = 4.0;
+                Fp8QuantizeProblem problem(test, random);
+                problem.amax.set(0, 7.0);
+                const OnGpu tensors(problem);
+                fp8_quantize(tensors.args(problem));
+                tensors.download(problem);
+                CHECK(problem.scale.get(0) == 0.25);
+                CHECK(problem.amax.get(0) == (amax ? 0.0 : 7.0));
+            }
+        }
+    }
+}
+
 TEST_CASE("fp8_quantize: dynamic scaling in a graph follows what x holds") {
     if (!has_graphs()) return;
     Random random = Random::fresh();

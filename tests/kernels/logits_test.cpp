@@ -65,7 +65,7 @@ std::string literal(T value) {
 }  // namespace
 
 TEST_CASE("a logits function may use what math.h and float.h name") {
-    if (!can_compile()) return;
+    if (!has_nvrtc()) return;
     const policy::Spec plain = policy::parse_spec(
         "attn_decode_scalar<head_dim=64,format=fp32,tile=4x32,kv=dense,causal=0>@sm_90a");
     std::string text;

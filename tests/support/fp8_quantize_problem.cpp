@@ -1,4 +1,5 @@
 #include "tests/support/fp8_quantize_problem.hpp"
+#include "kernel_sources/fp8/state.h"
 
 #include <cmath>
 #include <cstring>
@@ -71,6 +72,7 @@ std::string Fp8QuantizeCase::text() const {
     if (amax) text += " amax";
     if (dynamic) text += " dynamic";
     if (scale) text += " scale";
+    if (state) text += ", state " + std::to_string(*state);
     if (multiplier) text += ", multiplier " + std::to_string(*multiplier);
     return text + ", padding " + std::to_string(x_padding) + " " + std::to_string(out_padding) +
            " " + std::to_string(transposed_padding);
@@ -83,7 +85,9 @@ Fp8QuantizeProblem::Fp8QuantizeProblem(const Fp8QuantizeCase& problem, Random& r
       out_transposed(test.out, {test.cols(), test.row_count()}, padded(2, test.transposed_padding)),
       multiplier(DType::fp32, {1}),
       scale(DType::fp32, {1}),
-      amax(DType::fp32, {1}) {
+      amax(DType::fp32, {1}),
+      state(DType::fp32, {kFp8StateHistory}) {
+    if (test.state) state.set(kFp8StateMultiplier, *test.state);
     x.fill([&](std::int64_t) { return some_number(random); });
     if (test.multiplier && !test.dynamic) multiplier.set(0, *test.multiplier);
 }
@@ -91,7 +95,8 @@ Fp8QuantizeProblem::Fp8QuantizeProblem(const Fp8QuantizeCase& problem, Random& r
 void Fp8QuantizeProblem::run_reference() {
     const Fp8QuantizeArgs call = args([](HostTensor& tensor) { return matrix_of(tensor); });
     reference::fp8_quantize({call.x, call.out, call.out_transposed, call.multiplier, call.scale,
-                             call.amax, call.dynamic});
+                             call.amax, call.dynamic,
+                             test.state ? static_cast<float*>(state.view().data) : nullptr});
 }
 
 std::string Fp8QuantizeProblem::difference(const Fp8QuantizeProblem& expected) const {
@@ -102,6 +107,7 @@ std::string Fp8QuantizeProblem::difference(const Fp8QuantizeProblem& expected) c
     if (text.empty()) text = difference_of("multiplier", multiplier, expected.multiplier);
     if (text.empty()) text = difference_of("scale", scale, expected.scale);
     if (text.empty()) text = difference_of("amax", amax, expected.amax);
+    if (text.empty()) text = difference_of("state", state, expected.state);
     return text;
 }
 

@@ -20,6 +20,7 @@ struct Fp8QuantizeCase {
     bool amax = false;
     bool dynamic = false;
     bool scale = false;
+    std::optional<double> state;             // the multiplier of a state, by which x is cast
     std::optional<double> multiplier = 1.0;  // none: it is left out, or where dynamic not asked for
     // Elements between rows.
     std::int64_t x_padding = 0;
@@ -62,6 +63,7 @@ struct Fp8QuantizeProblem {
     HostTensor multiplier;
     HostTensor scale;
     HostTensor amax;
+    HostTensor state;  // the first columns of a row
 };
 
 // All 65536 numbers of bf16 or fp16, in order.

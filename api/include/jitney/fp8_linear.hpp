@@ -54,11 +54,11 @@ struct Fp8Recipe {
 // Columns of a layer's state: fp32 [3, columns], contiguous, on the device; the rows are those of
 // x, weight and grad_y. It is all that there is: copying its bytes saves it, copying them back
 // restores it. A row holds the multiplier, its inverse, the last amax, a number of the last call,
-// and the history, the latest first.
+// and the history, the latest first. A multiplier of 0 says that there is no history: then the
+// tensor is cast by its own amax, as dynamic scaling does, and the history begins with the first
+// amax that is neither 0 nor infinite nor NaN. The device decides it, with the same launches.
 JITNEY_API int fp8_state_columns(const Fp8Recipe& recipe);
-// Multipliers of 1, and no history. Asynchronous on `stream` for a GPU's. Comes before the first
-// step: with a state of zeros all codes would be 0 under delayed scaling, which the host refuses
-// where it sees the state, and nothing notices on a GPU.
+// Makes it a state without a history, which is all zeros. Asynchronous on `stream` for a GPU's.
 JITNEY_API void fp8_state_reset(const Tensor& state, Stream stream = nullptr);
 
 // What the forward call leaves for the backward one: the codes, and the scales that they have,
@@ -103,8 +103,9 @@ JITNEY_API std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args);
 
 // Run on the GPU, or on the reference backend for host tensors. What is written, the state too,
 // shares memory with nothing else of the call; what is only read may. A call without rows or
-// out_features does nothing to the state: only what ran rolls. Throw Error where arguments can't be
-// meant, before anything is launched.
+// out_features does nothing to the state, since only what ran rolls, and nothing to the codes that
+// are saved; the scales that it saves are the state's, 1 where that has no history. Throw Error
+// where arguments can't be meant, before anything is launched.
 JITNEY_API void fp8_linear(const Fp8LinearArgs& args, Stream stream = nullptr);
 JITNEY_API void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream = nullptr);
 

@@ -28,7 +28,7 @@ struct Fp8QuantizeArgs {
     std::optional<Tensor> out_transposed;  // [cols, rows]
     // What x is multiplied by: read, 1 where it is left out; or, where scaling is dynamic, written.
     std::optional<Tensor> multiplier;
-    std::optional<Tensor> scale;  // receives 1 / multiplier
+    std::optional<Tensor> scale;  // receives 1 / multiplier, where x is empty too
     // Receives the largest |x|, before scaling: NaN where x holds one, 0 where x is empty.
     std::optional<Tensor> amax;
     // The multiplier is made of x itself: the format's largest number divided by amax, and finite;

@@ -316,7 +316,8 @@ typedef struct jitney_fp8_recipe {
 } jitney_fp8_recipe;
 
 /* A layer's state is a tensor of fp32 [3, columns] on the device; its bytes are all that there is
-   to save. */
+   to save. Zeros are a state without a history, which jitney_fp8_state_reset writes: its first step
+   scales by the tensors' own amax. */
 jitney_status jitney_fp8_state_columns(const jitney_fp8_recipe* recipe, int32_t* columns);
 jitney_status jitney_fp8_state_reset(const DLTensor* state, jitney_stream stream);
 

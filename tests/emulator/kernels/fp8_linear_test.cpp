@@ -30,6 +30,9 @@ struct State {
         for (float& each : numbers)
             each = static_cast<float>(random.uniform(0.1, 3.0));
         for (int row = 0; row < 3; ++row) {
+            const auto begin = numbers.begin() + row * columns();
+            if (random.chance(0.3)) begin[kFp8StateMultiplier] = 0.0f;
+            if (random.chance(0.3)) std::fill_n(begin, columns(), 0.0f);
             float& amax = numbers[static_cast<std::size_t>(row * columns() + kFp8StateAmax)];
             const std::array<float, 5> some = {0.0f, 1e-42f, 2.5f,
                                                std::numeric_limits<float>::infinity(),

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "kernel_sources/common/amax.h"
@@ -39,6 +40,7 @@ class Launch {
                                                                : EmulatedTensor::Use::input),
           scale_(problem.scale, EmulatedTensor::Use::output),
           amax_(problem.amax, EmulatedTensor::Use::output),
+          state_(problem.state, EmulatedTensor::Use::input),
           counters_(sizeof(AmaxCounters), "counters") {
         *counters_.as<AmaxCounters>() = {};
     }
@@ -61,7 +63,9 @@ class Launch {
         };
         const Fp8QuantizeCase& test = problem_.test;
         Fp8Numbers numbers;
-        if (test.dynamic) {
+        if (test.state) {
+            numbers.multiplier = numbers.state = number(state_);
+        } else if (test.dynamic) {
             numbers.new_multiplier = number(multiplier_);
         } else if (test.multiplier) {
             numbers.multiplier = number(multiplier_);
@@ -81,6 +85,7 @@ class Launch {
         problem_.multiplier = multiplier_.download();
         problem_.scale = scale_.download();
         problem_.amax = amax_.download();
+        problem_.state = state_.download();
         return true;
     }
 
@@ -103,6 +108,7 @@ class Launch {
     EmulatedTensor multiplier_;
     EmulatedTensor scale_;
     EmulatedTensor amax_;
+    EmulatedTensor state_;
     Buffer counters_;
 };
 
@@ -201,6 +207,46 @@ TEST_CASE("fp8_quantize") {
             const Fp8QuantizeCase test = random_case(covered.spec, random);
             const std::int64_t shift = random.chance(0.3) ? random.integer(1, 3) : 0;
             CHECK(run_problem(covered.spec, Fp8QuantizeProblem(test, random), shift, random));
+        }
+    }
+}
+
+// Several blocks, each with several tiles: whichever of them comes last casts all of x anew.
+TEST_CASE("fp8_quantize: a state without a history takes its scale from x") {
+    tests::Random random(run_seed());
+    int seen = 0;
+    for (const Covered& covered : covered_lines(policy::KernelId::fp8_quantize)) {
+        Fp8QuantizeCase test = case_of(covered.spec);
+        if (!test.amax || constant(covered.spec, "codes") == kNoCodes) continue;
+        test.multiplier.reset();
+        for (const std::int64_t rows : {1, 70, 600}) {
+            // Of no history, and of one, by which x is cast as ever.
+            for (const double multiplier : {0.0, 0.25}) {
+                for (const double size : {1e-6, 1.0, 0.0, std::nan("")}) {
+                    test.shape = {rows, 200};
+                    test.state = multiplier;
+                    Fp8QuantizeProblem problem(test, random);
+                    for (std::int64_t i = 0; i < problem.x.elements(); ++i)
+                        problem.x.set(i, size * static_cast<double>(random.integer(-8, 8)));
+                    CHECK(run_problem(covered.spec, problem, random.integer(0, 1), random));
+                }
+            }
+        }
+        ++seen;
+    }
+    CHECK(seen >= 4);
+}
+
+TEST_CASE("fp8_quantize: an empty matrix has its numbers written") {
+    tests::Random random(run_seed());
+    for (const Covered& covered : covered_lines(policy::KernelId::fp8_quantize)) {
+        for (const auto& shape : {std::vector<std::int64_t>{0, 40}, std::vector<std::int64_t>{7, 0},
+                                  std::vector<std::int64_t>{0, 0}}) {
+            Fp8QuantizeCase test = case_of(covered.spec);
+            test.shape = shape;
+            if (test.multiplier) test.multiplier = 4.0;
+            test.scale = test.multiplier.has_value();
+            CHECK(run_problem(covered.spec, Fp8QuantizeProblem(test, random), 0, random));
         }
     }
 }
