@@ -83,7 +83,7 @@ TEST_CASE("scenario: calls of a thread" * doctest::skip()) {
     alignas(256) static std::byte memory[1 << 16];
     const Calls calls = {
         {"attention", [&] { attention(args); }},
-        {"attn_decode", [&] { ops::attn_decode(args); }},
+        {"attn_decode", [&] { ops::attn_decode(args, ops::Variant::mma); }},
         {"a plan", [&] { AttentionPlan(args).run(args); }},
         {"rotary_emb", [&] { rotary_emb(rotary); }},
         {"ops::rotary_emb", [&] { ops::rotary_emb(rotary); }},
