@@ -77,8 +77,8 @@ TEST_CASE("scenario: print a cubin's digest" * doctest::skip()) {
     // In a kernel that is named by its template's arguments, NVRTC gives what is local to the
     // source a name of its own making, with a number of the process in it unless there is a seed.
     source.translation_unit +=
-        "static __device__ int counter;\n"
-        "template <int n> __global__ void count(float* x) { *x += counter++ * n; }\n";
+        "namespace own { static __device__ int counter; }\n"
+        "template <int n> __global__ void count(float* x) { *x += own::counter++ * n; }\n";
     source.function = "count<3>";
     const cache::Entry entry = runtime::compile(source).entry;
     std::printf("digest: %s\n", cache::digest_of(entry.payload).hex().c_str());
