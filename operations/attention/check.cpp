@@ -65,6 +65,17 @@ void check_mask(const Named& named, const AttentionArgs& args, KvForm form,
         refuse("the last size of mask is {}; it must be kv_len, which is {}: mask is {}", keys,
                args.k.shape[1], named.dims);
     }
+    // No column stands for other keys. More is not known here: kernels read the lengths.
+    if (form != KvForm::dense && keys == 1 && args.q.device.type != DeviceType::cpu) {
+        const std::int64_t most = most_keys(args, form);
+        if (most > 1) {
+            refuse(
+                "the last size of mask is 1, and one column does not stand for all keys; it must "
+                "be at least the kv_len of the longest request, which may be {}: mask is {}; where "
+                "no request has more than one key, say so by max_kv_len",
+                most, named.dims);
+        }
+    }
     check_strides(named);
 }
 

@@ -171,6 +171,22 @@ void check_indices(const Named& first, const AttentionArgs& args, KvForm form, s
     }
 }
 
+std::int64_t most_keys(const AttentionArgs& args, KvForm form) noexcept {
+    if (args.max_kv_len) return *args.max_kv_len;
+    switch (form) {
+        case KvForm::token_table:
+            return args.req_to_token->shape[1];
+        case KvForm::block_table:
+            return args.block_table->shape[1] * page_size_of(args);
+        case KvForm::page_list:
+            return args.kv_page_indices->shape[0] * page_size_of(args);
+        case KvForm::ragged:
+            return args.k.shape[0];
+        default:
+            return args.k.shape[1];
+    }
+}
+
 std::int64_t kv_len_estimate(const AttentionArgs& args, KvForm form, std::int64_t batch) noexcept {
     // Somewhat below what the kernels can count to: an estimate alone is no reason to refuse.
     constexpr std::int64_t most = 0x7f000000;

@@ -36,6 +36,9 @@ inline std::int64_t from_end(const Tensor& tensor, int dim) noexcept {
     return tensor.shape[static_cast<std::size_t>(tensor.ndim - dim)];
 }
 
+// No request has more keys than this, or than max_kv_len says.
+std::int64_t most_keys(const AttentionArgs& args, KvForm form) noexcept;
+
 // What the policy takes for the length of the longest request.
 std::int64_t kv_len_estimate(const AttentionArgs& args, KvForm form, std::int64_t batch) noexcept;
 

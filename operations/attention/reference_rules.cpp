@@ -22,11 +22,17 @@ Mask::Mask(const Tensor& mask, std::int64_t batch, std::int64_t heads, std::int6
         {{0, 3}, {0, 2, 3}, {0, 1, 2, 3}}};
     for (std::size_t i = 0; i < static_cast<std::size_t>(mask.ndim); ++i) {
         const std::size_t dim = kDims[static_cast<std::size_t>(mask.ndim - 2)][i];
-        const bool larger = fit == Fit::at_least && dim >= 2 && mask.shape[i] > sizes[dim];
-        require(mask.shape[i] == sizes[dim] || mask.shape[i] == 1 || larger,
-                "the mask has the shape " + text_of_shape(mask) + ", whose dimension " +
-                    std::to_string(i) + " must be " + std::to_string(sizes[dim]) + " or 1");
-        strides_[dim] = mask.shape[i] == 1 ? 0 : mask.strides[i];
+        const bool may_be_larger = fit == Fit::at_least && dim >= 2;
+        const bool fits =
+            mask.shape[i] == sizes[dim] || (may_be_larger && mask.shape[i] > sizes[dim]);
+        // A column is a key, and none stands for others.
+        const bool repeats = dim != 3 && mask.shape[i] == 1;
+        require(fits || repeats, "the mask has the shape " + text_of_shape(mask) +
+                                     ", whose dimension " + std::to_string(i) +
+                                     (dim == 3 ? ", the keys," : "") + " must be " +
+                                     (may_be_larger ? "at least " : "") +
+                                     std::to_string(sizes[dim]) + (dim == 3 ? "" : " or 1"));
+        strides_[dim] = repeats ? 0 : mask.strides[i];
     }
 }
 

@@ -12,8 +12,8 @@
 
 namespace jitney::reference {
 
-// A boolean mask of any rank as one of [batch, heads, q_len, kv_len]: a dimension that is missing
-// or of size 1 has the stride 0. Throws Error where its shape fits no such mask.
+// A boolean mask of any rank as one of [batch, heads, q_len, kv_len]: a dimension but the last that
+// is missing or of size 1 has the stride 0. Throws Error where its shape fits no such mask.
 class Mask {
   public:
     // Of requests of several lengths q_len and kv_len are the longest, and the mask may be larger.

@@ -1,5 +1,7 @@
 // Bad calls with requests, pages and options are refused with a sentence.
 #include "jitney/attention.hpp"
+#include "operations/attention/check_requests.hpp"
+#include "operations/check.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/support/serving_problem.hpp"
 
@@ -130,6 +132,43 @@ TEST_CASE("bad paged calls") {
                     a.last_page_len->data = fill.data();
                 },
                 {"last_page_len[0] is 5", "page size"}}});
+}
+
+// Kernels read a mask as far as lengths on the device say: what the host knows has to do.
+TEST_CASE("a mask of one column for keys of several lengths") {
+    Random random(2);
+    for (const KeyForm form :
+         {KeyForm::ragged, KeyForm::token_table, KeyForm::block_table, KeyForm::page_list}) {
+        for (const int dims : {2, 3, 4}) {
+            ServingShape shape = shape_of(form, form == KeyForm::ragged);
+            shape.mask_dims = dims;
+            CAPTURE(shape.text());
+            ServingProblem problem(shape, random);
+            HostTensor& mask = problem.at("mask");
+            std::vector<std::int64_t> sizes = mask.shape();
+            sizes.back() = 1;
+            mask = HostTensor(DType::boolean, sizes);
+            check_refused(Bad{"on the host", [](auto&) {}, {"the mask", "the keys,", "at least 7"}},
+                          serving_call<AttentionArgs>(shape, problem.views()),
+                          [](const AttentionArgs& a) { attention(a); });
+            const auto args =
+                serving_call<AttentionArgs>(shape, problem.views({DeviceType::cuda, 0}));
+            const std::string most = std::to_string(checks::most_keys(args, kv_form(args)));
+            const auto check = [](const AttentionArgs& a) { checks::check(a); };
+            check_refused(
+                Bad{"on a GPU",
+                    [](auto&) {},
+                    {"the last size of mask is 1", "longest request", most, "max_kv_len"}},
+                args, check);
+            check_refused(Bad{"on a GPU, of a known length",
+                              [](auto& a) { a.max_kv_len = 9; },
+                              {"the last size of mask is 1", "which may be 9"}},
+                          args, check);
+            AttentionArgs short_requests = args;
+            short_requests.max_kv_len = 1;
+            check(short_requests);
+        }
+    }
 }
 
 TEST_CASE("bad options") {

@@ -38,6 +38,7 @@ TEST_CASE("arguments that contradict each other are refused, and say how") {
     refuses("lse must be fp32", [](auto& call) { call.lse->dtype = DType::bf16; });
     refuses("the mask must be boolean", [](auto& call) { call.mask->dtype = DType::int32; });
     refuses("dimension 1 must be 6 or 1", [](auto& call) { call.mask->shape[1] = 2; });
+    refuses("dimension 3, the keys, must be 7", [](auto& call) { call.mask->shape[3] = 1; });
     refuses("the mask has the shape [2]", [](auto& call) { call.mask->ndim = 1; });
     refuses("q must be fp32, fp16 or bf16", [](auto& call) { call.q.dtype = DType::int32; });
     refuses("k is not in host memory", [](auto& call) { call.k.device = {DeviceType::cuda, 0}; });
