@@ -7,6 +7,7 @@
 #include "attention/kv_rows.cuh"
 #include "attention/logits.cuh"
 #include "attention/masking.cuh"
+#include "attention/seen_keys.cuh"
 #include "attention/split.cuh"
 #include "attention/warp_mma.cuh"
 #include "common/vector.cuh"
@@ -40,7 +41,7 @@ struct DecodeMma {
         : params(p),
           block(p),
           tile(block.keys(p)),
-          part(key_part(p, tile.any, block.split, C::tile_n * kAttentionWarps, C::tile_n)),
+          part(key_part(p, tile.any, block.split, C::tile_n * kAttentionWarps)),
           lane(static_cast<int>(threadIdx.x) % 32),
           warp(warp_index()),
           ring(shared_address(shared_memory()) +
@@ -54,6 +55,9 @@ struct DecodeMma {
     // The ring holds K of tile 0, V of tile 0, K of tile 1, ... in turn.
     JITNEY_DEVICE SharedAddress stage(int number) const {
         return ring + number % C::stages * kTileBytes;
+    }
+    JITNEY_DEVICE char* stage_memory(int number) const {
+        return shared_memory() + (stage(number) - shared_address(shared_memory()));
     }
 
     // The page of this lane's key in the warp's tile number i; 0 where there is no such key.
@@ -98,7 +102,7 @@ struct DecodeMma {
                 load_from(number, LaneRowsCursor{paged_row(params, head, key + lane, page),
                                                  part.keys.end - key});
             } else {
-                load_from(number, DenseCursor(head, key, part.keys.end));
+                load_from(number, DenseCursor<RowsBefore>(head, key, {part.keys.end - key}));
             }
         }
         cp_async_commit();
@@ -173,8 +177,14 @@ struct DecodeMma {
                 });
             }
             online_softmax(scores[0], out[0], rows, scale_log2);
-            const SharedAddress v_lane = lane_address_rows(next(2 * i + 1), kRowBytes, lane);
-            multiply_values<C::format, C::head_dim>(out, scores, v_lane);
+            const SharedAddress v_tile = next(2 * i + 1);
+            if constexpr (C::mask != 0) {
+                const SeenKeys<C::tile_n> seen = weighted_keys(scores[0], lane);
+                if (!seen.any()) continue;
+                clear_unseen<C::head_dim>(stage_memory(2 * i + 1), seen, lane);
+            }
+            multiply_values<C::format, C::head_dim>(out, scores,
+                                                    lane_address_rows(v_tile, kRowBytes, lane));
         }
         if constexpr (C::append != 0) append();
         cp_async_wait<0>();

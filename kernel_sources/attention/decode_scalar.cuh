@@ -12,8 +12,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
     attn_decode_scalar(const __grid_constant__ AttentionParams params) {
     using Tile = ScalarTile<C, C::append != 0>;
     const SplitBlock<C> block(params);
-    const KeyPart part =
-        key_part(params, block.keys(params).any, block.split, C::tile_n, C::tile_n);
+    const KeyPart part = key_part(params, block.keys(params).any, block.split, C::tile_n);
     if (block.split >= part.parts) return;
 
     const Tile tile(params, block.request, block.kv_head, block.first_row);

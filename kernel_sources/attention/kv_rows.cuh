@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention/rows.cuh"
+#include "attention/seen_keys.cuh"
 #include "common/warp.cuh"
 
 namespace jitney {
@@ -46,41 +47,83 @@ JITNEY_DEVICE const char* kv_row(const AttentionParams& params, const Request& r
     }
 }
 
-// Cursors of load_tile over the keys from `key` on; `left` of them may be read.
+// Which rows of a tile are read, as a cursor walks over them from the tile's first row on; the
+// others become zero.
 
-struct DenseCursor {
-    const char* row;
-    long long row_bytes;
+struct RowsBefore {
     int left;
 
-    JITNEY_DEVICE DenseCursor(const KvHead& head, int key, int end)
-        : row(head.first + key * head.row_bytes), row_bytes(head.row_bytes), left(end - key) {}
-
-    JITNEY_DEVICE void start(int first) { advance(first); }
-    JITNEY_DEVICE void advance(int rows) {
-        row += rows * row_bytes;
-        left -= rows;
-    }
-    JITNEY_DEVICE const char* address() const { return row; }
+    JITNEY_DEVICE void advance(int rows) { left -= rows; }
     JITNEY_DEVICE bool valid() const { return left > 0; }
 };
 
+struct RowsWithin {
+    int before;  // rows that are not read before the first that is
+    int left;
+
+    JITNEY_DEVICE void advance(int rows) {
+        before -= rows;
+        left -= rows;
+    }
+    JITNEY_DEVICE bool valid() const { return before <= 0 && left > 0; }
+};
+
+// Those of the keys that are seen.
+template <int keys>
+struct RowsSeen {
+    SeenKeys<keys> seen;
+    int row = 0;
+
+    JITNEY_DEVICE void advance(int rows) { row += rows; }
+    JITNEY_DEVICE bool valid() const {
+        unsigned word = seen.words[0];
+#pragma unroll
+        for (int i = 1; i < seen.kWords; ++i) {
+            if (row >= i * 32) word = seen.words[i];
+        }
+        return (word >> static_cast<unsigned>(row) % 32 & 1u) != 0;
+    }
+};
+
+// Cursors of load_tile over the keys from `key` on.
+
+template <class Rows>
+struct DenseCursor {
+    const char* row;
+    long long row_bytes;
+    Rows rows;
+
+    JITNEY_DEVICE DenseCursor(const KvHead& head, int key, const Rows& read)
+        : row(head.first + key * head.row_bytes), row_bytes(head.row_bytes), rows(read) {}
+
+    JITNEY_DEVICE void start(int first) { advance(first); }
+    JITNEY_DEVICE void advance(int rows_on) {
+        row += rows_on * row_bytes;
+        rows.advance(rows_on);
+    }
+    JITNEY_DEVICE const char* address() const { return row; }
+    JITNEY_DEVICE bool valid() const { return rows.valid(); }
+};
+
 // Page(row) gives the page of a row of the tile.
-template <class Page>
+template <class Page, class Rows>
 struct PagedCursor {
     const AttentionParams& params;
     const KvHead& head;
     Page page;
     int first_key;
-    int end;
+    Rows rows;
     int row = 0;
 
-    JITNEY_DEVICE void start(int first) { row = first; }
-    JITNEY_DEVICE void advance(int rows) { row += rows; }
+    JITNEY_DEVICE void start(int first) { advance(first); }
+    JITNEY_DEVICE void advance(int rows_on) {
+        row += rows_on;
+        rows.advance(rows_on);
+    }
     JITNEY_DEVICE const char* address() const {
         return paged_row(params, head, first_key + row, page(row));
     }
-    JITNEY_DEVICE bool valid() const { return first_key + row < end; }
+    JITNEY_DEVICE bool valid() const { return rows.valid(); }
 };
 
 // The same where one warp loads the tile: each lane works out where one row stands, and tells

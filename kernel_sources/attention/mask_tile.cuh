@@ -5,6 +5,7 @@
 #include "attention/layout.h"
 #include "attention/mask_bits.h"
 #include "attention/rows.cuh"
+#include "attention/seen_keys.cuh"
 #include "common/cp_async.cuh"
 #include "common/numeric.cuh"
 #include "common/warp.cuh"
@@ -102,6 +103,48 @@ struct MaskTile {
         if (groups == 0) return -1;
         const int ahead = __ffs(static_cast<int>(groups)) - 1;
         return max(from, (static_cast<int>(group) + ahead) * kMaskGroupKeys);
+    }
+
+    // Which keys of the tile at `key` a row of it keeps, of those that it sees: all where `whole`,
+    // else keys_of(row). Each warp finds out for itself, from the words of all rows.
+    template <class KeysOf>
+    JITNEY_DEVICE SeenKeys<C::tile_n> seen_keys(int key, bool whole, const KeysOf& keys_of) const {
+        const int first_key = static_cast<int>(static_cast<unsigned>(key) & ~(kMaskGroupKeys - 1u));
+        unsigned groups[kWords] = {};
+#pragma unroll 2
+        for (int first_row = 0; first_row < C::tile_m; first_row += kWarpSize) {
+            const unsigned row = static_cast<unsigned>(first_row) + threadIdx.x % kWarpSize;
+            const KeyRange keys = whole ? KeyRange{} : keys_of(static_cast<int>(row));
+#pragma unroll
+            for (int word = 0; word < kWords; ++word) {
+                unsigned bits = words(row)[word];
+                if (!whole) bits &= bits_within(keys, first_key + word * kMaskGroupKeys);
+                groups[word] |= bits;
+            }
+        }
+#pragma unroll
+        for (int word = 0; word < kWords; ++word)
+            groups[word] = warp_or(groups[word]);
+        SeenKeys<C::tile_n> seen;
+#pragma unroll
+        for (int word = 0; word < seen.kWords; ++word) {
+            seen.words[word] = groups[word];
+            if constexpr (C::tile_n % kMaskGroupKeys != 0) {
+                // The tile may begin in the middle of a word.
+                const bool middle = key != first_key;
+                const unsigned next = word + 1 < kWords ? groups[word + 1] : 0;
+                if (middle) seen.words[word] = groups[word] >> 16 | next << 16;
+            }
+        }
+        return seen;
+    }
+
+    // The bits of the word that begins at `first` whose keys are in a range.
+    JITNEY_DEVICE static unsigned bits_within(const KeyRange& keys, int first) {
+        const int before = min(max(keys.first - first, 0), kMaskGroupKeys);
+        const int count = min(max(keys.end - first, 0), kMaskGroupKeys);
+        const auto below = [](int bits) { return static_cast<unsigned>((1ull << bits) - 1); };
+        return below(count) & ~below(before);
     }
 
     // The bits of a row that belong to the lane, its first key being bit 0 of the first word.

@@ -101,20 +101,34 @@ struct PrefillMma {
         return min((tile + 1) * C::tile_m, request.q_len * params.group) - 1;
     }
 
+    // With a mask tiles begin where its words do, and the first may begin before the first key that
+    // a row sees, which may stand nowhere.
+    static constexpr bool kBeginsBefore = C::mask != 0 && C::window != 0;
+    JITNEY_DEVICE static auto rows_with_keys(int key, int end) {
+        if constexpr (kBeginsBefore) {
+            return RowsWithin{Memory::tile_keys()->any.first - key, end - key};
+        } else {
+            return RowsBefore{end - key};
+        }
+    }
+
     // Starts the copies of the page numbers of the tile at `key`.
     JITNEY_DEVICE void load_pages(int turn, int key, int end) const {
         const int row = static_cast<int>(threadIdx.x);
         if (row < C::tile_n) {
-            const bool valid = key + row < end;
+            const bool valid =
+                key + row < end && (!kBeginsBefore || key + row >= Memory::tile_keys()->any.first);
             cp_async_4(shared_address(Memory::pages(turn) + row),
                        request.pages + (valid ? page_of(params, key + row) : 0), valid);
         }
     }
 
-    // Starts the copies of the rows of the tile at `key`; `turn` is where its pages are.
+    // Starts the copies of the rows of the tile at `key` that `read` tells; `turn` is where its
+    // pages are.
+    template <class Rows>
     JITNEY_DEVICE void load_rows(SharedAddress to, const KvRows& rows,
                                  const AttentionStrides& strides, int turn, int key,
-                                 int end) const {
+                                 const Rows& read) const {
         const KvHead head = {rows.first, rows.row_bytes, strides.batch * 2};
         if constexpr (C::kv == kPagedKv) {
             const int* tile_pages = Memory::pages(turn);
@@ -124,16 +138,16 @@ struct PrefillMma {
             };
             load_tile<C::head_dim, C::tile_n, kAttentionThreads>(
                 to, static_cast<int>(threadIdx.x),
-                PagedCursor<decltype(page_of_row)>{params, head, page_of_row, key, end});
+                PagedCursor<decltype(page_of_row), Rows>{params, head, page_of_row, key, read});
         } else {
-            load_tile<C::head_dim, C::tile_n, kAttentionThreads>(to, static_cast<int>(threadIdx.x),
-                                                                 DenseCursor(head, key, end));
+            load_tile<C::head_dim, C::tile_n, kAttentionThreads>(
+                to, static_cast<int>(threadIdx.x), DenseCursor<Rows>(head, key, read));
         }
     }
 
     // What the work on a tile begins with, its keys and its mask, as one group of copies.
     JITNEY_DEVICE void load_keys(const KvRows& rows, int turn, int key, int end) const {
-        load_rows(k_tile, rows, params.k_strides, turn, key, end);
+        load_rows(k_tile, rows, params.k_strides, turn, key, rows_with_keys(key, end));
         if constexpr (C::mask != 0) {
             Memory::mask().load(
                 key, end, mask_band_stride(params.mask_bits.rows),
@@ -142,9 +156,19 @@ struct PrefillMma {
         cp_async_commit();
     }
     JITNEY_DEVICE void load_values(int turn, int key) const {
-        load_rows(v_tile, *Memory::v_rows(), params.v_strides, turn, key,
-                  Memory::tile_keys()->any.end);
+        load_rows(v_tile, *Memory::v_rows(), params.v_strides, turn, key, rows_with_values(key));
         cp_async_commit();
+    }
+    // The keys that a row sees: without a mask all between the first and the last such key.
+    JITNEY_DEVICE static auto rows_with_values(int key) {
+        const TileKeys& keys = *Memory::tile_keys();
+        if constexpr (C::mask != 0) {
+            return RowsSeen<C::tile_n>{
+                Memory::mask().seen_keys(key, !leaves_range<C>(keys.every, key, C::tile_n),
+                                         [](int row) { return Memory::row_note(row)->keys; })};
+        } else {
+            return RowsBefore{keys.any.end - key};
+        }
     }
 
     // Finds the first tile from `key` on that a row keeps a key of, and starts the copies of its
@@ -193,7 +217,10 @@ struct PrefillMma {
     // Writes the notes, and starts the copies of Q and of the keys of the first tile, whose place
     // it returns; the end of the keys or a place behind it where there is none.
     JITNEY_DEVICE int begin(const TileKeys& seen) const {
-        const int key = seen.any.first / C::tile_n * C::tile_n;
+        // It is never below 0. Saying so makes it a value apart from the range's, which spares the
+        // wide tile of head_dim 64 a spill.
+        const int first = max(seen.any.first, 0);
+        const int key = C::mask != 0 ? first / C::tile_n * C::tile_n : first;
         const KvHead k_head = kv_head_of<C>(params.k, params.k_strides, request, kv_head, 2);
         write_notes(seen, k_head);
         if constexpr (C::kv == kPagedKv && C::mask == 0) {

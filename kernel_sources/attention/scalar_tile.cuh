@@ -110,9 +110,20 @@ struct ScalarTile {
         }
     }
 
+    // Passes over the keys to which none of the warp's rows gives a weight: their values may be
+    // NaN. Without a mask some row of the block sees each key of its range.
     JITNEY_DEVICE void multiply_values(Result (&results)[kRows],
                                        const float (&weights)[kRows]) const {
+        unsigned weighted = kAllLanes;
+        if constexpr (C::mask != 0) {
+            bool any = false;
+#pragma unroll
+            for (int row = 0; row < kRows; ++row)
+                any = any || weights[row] != 0.0f;
+            weighted = __ballot_sync(kAllLanes, any);
+        }
         for (int key = 0; key < C::tile_n; ++key) {
+            if (C::mask != 0 && (weighted >> key & 1u) == 0) continue;
             Vector<float, 1> values[Result::kVectors];
             Result::for_each_vector(
                 lane, [&](int i, int dim) { values[i].items[0] = row_of(tile, key)[dim].value(); });

@@ -19,11 +19,11 @@ struct KeyPart {
     int parts;  // of the tile; blocks beyond have nothing to do
 };
 
-// Parts are whole steps of `step` keys, counted from the first whole tile of `tile`.
+// Parts are whole steps of `step` keys, counted from the first key: those before it may stand
+// nowhere, or hold anything.
 JITNEY_DEVICE KeyPart key_part(const AttentionParams& params, const KeyRange& keys, int split,
-                               int step, int tile) {
-    const int origin = keys.first / tile * tile;
-    const int steps = (keys.end - origin + step - 1) / step;
+                               int step) {
+    const int steps = (keys.end - keys.first + step - 1) / step;
     int parts = params.splits;
     long long keys_a_part;
     if (params.split_keys == 0) {
@@ -35,7 +35,7 @@ JITNEY_DEVICE KeyPart key_part(const AttentionParams& params, const KeyRange& ke
         keys_a_part = static_cast<long long>(steps_a_part) * step;
     }
     const long long last = keys.end;
-    const long long first = min(origin + split * keys_a_part, last);
+    const long long first = min(keys.first + split * keys_a_part, last);
     // More keys than blocks were launched for stay with the last of them.
     const long long end = split == parts - 1 ? last : min(first + keys_a_part, last);
     return {{static_cast<int>(first), static_cast<int>(end)}, parts};

@@ -31,6 +31,12 @@ JITNEY_DEVICE float warp_max(float x) {
     return x;
 }
 
+// The bits that any lane has. sm_80 or newer.
+template <class Bits>
+JITNEY_DEVICE Bits warp_or(Bits bits) {
+    return __reduce_or_sync(kAllLanes, bits);
+}
+
 template <int width = kWarpSize>
 JITNEY_DEVICE float warp_sum(float x) {
     for (int step = width / 2; step > 0; step /= 2)

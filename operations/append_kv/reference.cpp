@@ -160,6 +160,8 @@ void append_kv(const AppendKv& call) {
     const CallKeys keys(same, rows.requests());
     require(rows.heads() == keys.heads(), "new_k must have as many heads as k");
     const std::vector<NewRows> requests = rows_of_requests(rows, keys, call);
+    for (const NewRows& request : requests)
+        keys.check_pages(same, request.request, request.key + request.placed());
     check_appended_rows(keys, placed_rows(requests));
 
     // All positions are known before the first row is written, so that a wrong one writes nothing.

@@ -111,6 +111,19 @@ CallRules rules_of(const Attention& call, const CallQueries& queries, const Call
     return rules;
 }
 
+// The first key of a request that its queries see, or that is appended.
+std::int64_t first_key(const Attention& call, const CallQueries& queries, const CallKeys& keys,
+                       std::int64_t request) {
+    const std::int64_t length = keys.length(request);
+    std::int64_t first = length;
+    if (queries.length(request) > 0) {
+        // Windows move forward with the queries.
+        first = call.window_left < 0 ? 0 : length - queries.length(request) - call.window_left;
+    }
+    if (call.new_k) first = std::min(first, length - call.new_k->shape[1]);
+    return std::max<std::int64_t>(first, 0);
+}
+
 // A call that was found to be in order.
 struct Prepared {
     explicit Prepared(const Attention& call);
@@ -134,6 +147,8 @@ Prepared::Prepared(const Attention& call)
     : queries(with_shapes_checked(call)),
       keys(call, queries.requests()),
       rules((check_new_rows(call, queries.requests()), rules_of(call, queries, keys))) {
+    for (std::int64_t i = 0; i < queries.requests(); ++i)
+        keys.check_pages(call, i, first_key(call, queries, keys, i));
     check_appended_rows(keys, appended_rows(call, keys, queries.requests()));
 }
 

@@ -181,10 +181,8 @@ void CallKeys::find_lengths(const Attention& call, std::int64_t requests) {
         require(pages_.empty() || requests == 0, "paged keys come with kv_lens or kv_indptr");
         lengths_ = capacity_;
     }
-    for (std::int64_t i = 0; i < requests && !capacity_.empty(); ++i) {
+    for (std::int64_t i = 0; i < requests && !capacity_.empty(); ++i)
         check_length(call, i);
-        check_pages(call, i);
-    }
 }
 
 void CallKeys::check_length(const Attention& call, std::int64_t request) const {
@@ -203,10 +201,10 @@ void CallKeys::check_length(const Attention& call, std::int64_t request) const {
                        text(request) + " " + text(length) + " keys, and " + limit);
 }
 
-void CallKeys::check_pages(const Attention& call, std::int64_t request) const {
-    if (pages_.empty()) return;
+void CallKeys::check_pages(const Attention& call, std::int64_t request, std::int64_t first) const {
+    if (pages_.empty() || first >= lengths_[at(request)]) return;
     const std::int64_t pages = k_.tensor.shape[0];
-    for (std::int64_t i = 0; i * page_size_ < lengths_[at(request)]; ++i) {
+    for (std::int64_t i = first / page_size_; i * page_size_ < lengths_[at(request)]; ++i) {
         const std::int64_t page = pages_[at(request)][i];
         if (page >= 0 && page < pages) continue;
         require(false, page_name(call, request, i) + " is " + text(page) + ", and the pool has " +

@@ -75,8 +75,12 @@ class CallQueries {
 
 class CallKeys {
   public:
-    // Of a checked call of so many requests.
+    // Of a checked call of so many requests. The page tables are not read.
     CallKeys(const Attention& call, std::int64_t requests);
+
+    // That the pool has the pages of a request's keys from `first` on. Those before may be
+    // anything: nobody looks at them.
+    void check_pages(const Attention& call, std::int64_t request, std::int64_t first) const;
 
     std::int64_t length(std::int64_t request) const { return lengths_[at(request)]; }
     // The page and the place in it where a key of a paged call lies; the request and the key of
@@ -105,7 +109,6 @@ class CallKeys {
     void find_pages(const Attention& call, std::int64_t requests);
     void find_lengths(const Attention& call, std::int64_t requests);
     void check_length(const Attention& call, std::int64_t request) const;
-    void check_pages(const Attention& call, std::int64_t request) const;
 
     HeadRows k_;
     HeadRows v_;

@@ -21,8 +21,14 @@ namespace jitney {
 // head_dim, up to 512 on a GPU. A stride of 0 repeats an input; out and lse overlap neither
 // themselves nor an input. Index tensors (all that say where requests stand) are int32; a GPU's are
 // read by the kernels, so that a captured launch follows what they hold then, and nothing on the
-// host can check their values. Nothing is read past a request's length, and nothing is written to
-// rows that belong to no request.
+// host can check their values. Nothing is read past a request's length or before the first key that
+// the window of one of its queries reaches, nor are pages before that key's looked up; and nothing
+// is written to rows that belong to no request.
+//
+// A key that no query of the request sees has no influence, whatever its K and V hold, NaN and
+// infinity included. V of a key that some see has to be finite for all: rows of a tile (up to 128
+// packed rows, queries times query heads a KV head; 16 in attn_decode_mma) share it, and a weight
+// of 0 does not take a NaN out.
 struct AttentionArgs {
     // [batch, q_len, q_heads, head_dim]; ragged: [total_q, q_heads, head_dim].
     Tensor q;
@@ -34,9 +40,9 @@ struct AttentionArgs {
     Tensor out;  // as q
 
     // bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
-    // [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all. Where lengths
-    // differ, kv_len and q_len are at least those of the longest request, and rows and columns
-    // count from the first query and the first key of each request.
+    // [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all, a kv_len
+    // never. Where lengths differ, kv_len and q_len are at least those of the longest request, and
+    // rows and columns count from the first query and the first key of each request.
     std::optional<Tensor> mask;
     // Query i sees the keys j <= i + (kv_len - q_len) of its request: aligned at the bottom right.
     bool causal = false;

@@ -86,7 +86,8 @@ typedef struct jitney_attention_args {
     const DLTensor* v;   /* as k */
     const DLTensor* out; /* as q */
     /* bool, true = keep: [batch, kv_len], [batch, q_len, kv_len] or
-       [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all. */
+       [batch, q_heads, q_len, kv_len]; a batch, q_heads or q_len of 1 counts for all. A key that no
+       query of its request sees may hold anything, NaN too; V of one that some see is finite. */
     const DLTensor* mask;
     const DLTensor* lse; /* fp32 [batch, q_heads, q_len], ragged: [total_q, q_heads]; receives the
                             natural-log LSE */

@@ -10,7 +10,7 @@ Part part_of(const KeySplitting& splitting, int first, int end, int block) {
     params.splits = splitting.blocks;
     params.split_keys = splitting.part_keys;
     params.split_parts = splitting.most_parts;
-    const KeyPart part = key_part(params, {first, end}, block, splitting.step, splitting.tile);
+    const KeyPart part = key_part(params, {first, end}, block, splitting.step);
     return {part.keys.first, part.keys.end, part.parts};
 }
 

@@ -8,7 +8,6 @@ struct KeySplitting {
     int part_keys;   // AttentionParams::split_keys
     int most_parts;  // and split_parts
     int step;
-    int tile;
 };
 
 struct Part {

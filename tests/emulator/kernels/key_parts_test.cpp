@@ -23,13 +23,12 @@ Keys random_keys(tests::Random& random) {
 
 KeySplitting random_splitting(tests::Random& random) {
     const int tile = random.chance(0.5) ? 16 : 32;
-    return {static_cast<int>(random.integer(1, 200)), 0, 0, tile * (random.chance(0.5) ? 1 : 4),
-            tile};
+    return {static_cast<int>(random.integer(1, 200)), 0, 0, tile * (random.chance(0.5) ? 1 : 4)};
 }
 
-// Parts follow each other from the first whole tile to the last key.
+// Parts follow each other from the first key to the last.
 void check_cover(const KeySplitting& splitting, const Keys& keys) {
-    int at = keys.first / splitting.tile * splitting.tile;
+    int at = keys.first;
     const int parts = part_of(splitting, keys.first, keys.end, 0).parts;
     REQUIRE(parts >= 1);
     REQUIRE(parts <= splitting.blocks);

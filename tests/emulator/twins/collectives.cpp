@@ -29,6 +29,16 @@ void vote_all(void* const* operands, unsigned mask) {
     }
 }
 
+void unite_all(void* const* operands, unsigned mask) {
+    unsigned bits = 0;
+    for (int lane = 0; lane < 32; ++lane) {
+        if ((mask >> lane & 1) != 0) bits |= *static_cast<unsigned*>(operands[lane]);
+    }
+    for (int lane = 0; lane < 32; ++lane) {
+        if ((mask >> lane & 1) != 0) *static_cast<unsigned*>(operands[lane]) = bits;
+    }
+}
+
 void block_vote_all(void* const* operands, unsigned threads) {
     unsigned yes = 0;
     for (unsigned thread = 0; thread < threads; ++thread)
@@ -48,6 +58,11 @@ unsigned vote(const char* kind, unsigned mask, bool value, Where where) {
     Vote operand{.value = value};
     warp_collective({.kind = kind, .act = &vote_all}, mask, &operand, where);
     return operand.result;
+}
+
+unsigned united_bits(const char* kind, unsigned mask, unsigned bits, Where where) {
+    warp_collective({.kind = kind, .act = &unite_all}, mask, &bits, where);
+    return bits;
 }
 
 unsigned block_vote(const char* kind, bool value, Where where) {

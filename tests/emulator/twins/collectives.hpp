@@ -29,7 +29,9 @@ struct Vote {
 };
 // The lanes that voted yes.
 unsigned vote(const char* kind, unsigned mask, bool value, Where where);
-// How many threads of the block did.
+// The bits that any lane brings.
+unsigned united_bits(const char* kind, unsigned mask, unsigned bits, Where where);
+// How many threads of the block voted yes.
 unsigned block_vote(const char* kind, bool value, Where where);
 
 template <class T>
@@ -119,6 +121,11 @@ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
     const bool within = source >= (own & ~(width - 1));
     return jitney::emulator::shuffle_value("__shfl_up_sync", mask, value, within ? source : own,
                                            width, where);
+}
+
+inline unsigned __reduce_or_sync(unsigned mask, unsigned bits,
+                                 jitney::emulator::Where where = jitney::emulator::Where::here()) {
+    return jitney::emulator::united_bits("__reduce_or_sync", mask, bits, where);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate,
