@@ -101,7 +101,10 @@ void check_against_reference(AttentionProblem& problem, const HostTensor& out,
 
 void run_case(const AttentionCase& test, Random& random) {
     INFO(test.text(), " ", random.text());
-    AttentionProblem problem(test.shape, random, test.layout);
+    const bool apart = !test.layout.order.empty() || !test.layout.padding.empty();
+    AttentionProblem problem(test.shape, random,
+                             apart ? AttentionLayouts::apart(test.layout) : AttentionLayouts());
+    problem.spoil_unseen(random);
     const DeviceProblem device(problem);
     {
         std::optional<Scope> scope;

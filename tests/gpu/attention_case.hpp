@@ -15,7 +15,7 @@ inline const std::vector<std::string> kAttentionKernels = {
 
 struct AttentionCase {
     AttentionShape shape;
-    Layout layout;       // padding of a length leaves NaN behind it, which nothing may read
+    Layout layout;       // of all tensors, set apart; padding leaves NaN, which nothing may read
     std::string kernel;  // forced by a scope; empty: the policy chooses
     bool lse = true;
 

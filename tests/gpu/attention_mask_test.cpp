@@ -18,6 +18,7 @@ void run_kept(const AttentionShape& shape,
     problem.mask->fill([&](std::int64_t i) {
         return keep(i / shape.kv_len % shape.q_len, i % shape.kv_len) ? 1.0 : 0.0;
     });
+    problem.spoil_unseen(random);
     const DeviceProblem device(problem);
     const Scope scope("attn_prefill_mma");
     attention(device.args(shape));
@@ -66,6 +67,7 @@ TEST_CASE("rows that see nothing give 0 and LSE -inf") {
             AttentionProblem problem(test.shape, random, test.layout);
             // The first request sees nothing, the second its last key alone.
             problem.mask->fill([&](std::int64_t i) { return i == 2 * kv_len - 1 ? 1.0 : 0.0; });
+            problem.spoil_unseen(random);
             const DeviceProblem device(problem);
             const Scope scope(kernel);
             attention(device.args(test.shape));

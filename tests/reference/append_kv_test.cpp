@@ -112,6 +112,23 @@ TEST_CASE("where positions are given, a query without a place is rotated by its 
     CHECK_NOTHROW(keys_alone.run_reference());
 }
 
+TEST_CASE("pages before the first new key are nobody's business") {
+    Random random(3);
+    AppendShape shape;
+    shape.cache.dtype = DType::fp32;
+    shape.cache.head_dim = 4;
+    shape.cache.q_lens = {3};
+    shape.cache.kv_lens = {20};
+    shape.cache.keys = KeyForm::block_table;
+    shape.cache.page_size = 4;
+    AppendProblem problem(shape, random);
+    for (std::int64_t page = 0; page < 4; ++page)
+        problem.at("block_table").set(page, page % 2 == 0 ? -1 : 4711);
+    problem.run_reference();
+    problem.at("block_table").set(4, 4711);
+    check_refused(problem, "block_table[0, 4] is 4711");
+}
+
 TEST_CASE("errors of an append name the request and the caller's tensors") {
     AppendShape ragged = short_request(true);
     check_refused(with(ragged, "qo_indptr", 1, 7), "new_indptr[1] is 7; it must lie between 0 and");

@@ -195,6 +195,67 @@ TEST_CASE("a sink of -inf is none, and one of +inf or NaN makes the rows of its 
     }
 }
 
+TEST_CASE("pages before the first key that a query sees are nobody's business") {
+    Random random(5);
+    ServingShape shape;
+    shape.dtype = DType::fp32;
+    shape.head_dim = 4;
+    shape.q_lens = {64};
+    shape.kv_lens = {200};
+    shape.keys = KeyForm::block_table;
+    shape.page_size = 16;
+    shape.window_left = 63;
+    // The first query stands at key 136, and sees the keys from 73 on, of page 4.
+    ServingProblem problem(shape, random);
+    const Expected expected = expect(problem);
+    for (const double page : {-1.0, 77777.0}) {
+        for (std::int64_t i = 0; i < 4; ++i)
+            problem.at("block_table").set(i, page);
+        run(problem);
+        JITNEY_CHECK_CLOSE(problem.at("out"), expected.out, (Tolerance{1e-6, 1e-6}));
+    }
+    problem.at("block_table").set(4, -1);
+    check_refused(problem, "block_table[0, 4] is -1");
+    // What is appended has to have its place, seen or not.
+    shape.q_lens = {1};
+    shape.kv_lens = {100};
+    shape.window_left = 0;
+    shape.new_len = 30;
+    ServingProblem appending(shape, random);
+    run(appending);
+    appending.at("block_table").set(3, 4711);
+    run(appending);
+    appending.at("block_table").set(4, 4711);
+    check_refused(appending, "block_table[0, 4] is 4711");
+    // Without queries no key is seen.
+    ServingShape idle = small_pages();
+    idle.packed = true;
+    idle.q_lens = {0, 1};
+    ServingProblem without(idle, random);
+    without.at("kv_page_indices").set(0, -7);
+    run(without);
+}
+
+TEST_CASE("a mask of one column is none of more keys") {
+    Random random(5);
+    for (const KeyForm form :
+         {KeyForm::ragged, KeyForm::token_table, KeyForm::block_table, KeyForm::page_list}) {
+        ServingShape shape = small_pages();
+        shape.keys = form;
+        if (form == KeyForm::token_table) shape.page_size = 1;
+        shape.mask_dims = 3;
+        ServingProblem problem(shape, random);
+        HostTensor column(DType::boolean, {2, 1, 1});
+        column.fill([](std::int64_t) { return 1.0; });
+        problem.at("mask") = column;
+        check_refused(problem, "dimension 2, the keys, must be at least 7");
+        shape.kv_lens = {1, 1};
+        ServingProblem one(shape, random);
+        one.at("mask") = column;
+        run(one);
+    }
+}
+
 TEST_CASE("index tensors that can't be meant are refused") {
     Random random(5);
     const auto with = [&random](const ServingShape& shape, const char* name, std::int64_t at,

@@ -38,15 +38,24 @@ std::string AppendShape::text() const {
 AppendProblem::AppendProblem(const AppendShape& problem, Random& random) : shape(problem) {
     const ServingShape& cache = shape.cache;
     ServingProblem serving(cache, random);
+    std::vector<std::int64_t> first_new;
+    for (std::int64_t request = 0; request < cache.batch(); ++request) {
+        first_new.push_back(
+            std::max<std::int64_t>(0, cache.kv_len(request) - cache.q_len(request)));
+    }
+    serving.evict(first_new, random);
     for (const char* name :
          {"k", "v", "qo_indptr", "kv_lens", "kv_indptr", "req_to_token", "req_pool_indices",
           "block_table", "kv_page_indptr", "kv_page_indices", "last_page_len"}) {
         const auto at = serving.tensors.find(name);
-        if (at != serving.tensors.end()) tensors.emplace(name, at->second);
+        if (at == serving.tensors.end()) continue;
+        tensors.emplace(name, at->second);
+        usable.emplace(name, serving.usable(name));
     }
+    std::int64_t number = 0;  // so that each of the tensors lies in its own way
     const auto rows = [&](const char* name, std::int64_t heads, bool poisoned) {
-        HostTensor made(cache.dtype, rows_shape(cache, heads),
-                        cache.packed ? Layout{} : Layout{{}, {0, 1, 1, 8}});
+        const std::vector<std::int64_t> sizes = rows_shape(cache, heads);
+        HostTensor made(cache.dtype, sizes, set_apart({}, sizes.size(), number++));
         if (!poisoned) made.fill_normal(random);
         tensors.emplace(name, std::move(made));
     };

@@ -27,13 +27,16 @@ struct AppendShape {
 };
 
 // The tensors by the names of the call's fields. The cache holds numbers in the places that are
-// written, too, and poison where no request has a key; q_out is poisoned.
+// written, too, and poison where no request has a key; q_out is poisoned. Tables name no pages
+// before those of the first new key.
 class AppendProblem {
   public:
     AppendProblem(const AppendShape& shape, Random& random);
 
     AppendShape shape;
     std::map<std::string, HostTensor> tensors;
+    // Of the cache's tensors: which elements a call may touch, in row-major order; empty: all.
+    std::map<std::string, std::vector<bool>> usable;
 
     Views views(const Device& device = kHost) { return views_of(tensors, device); }
     HostTensor& at(const std::string& name) { return tensors.at(name); }

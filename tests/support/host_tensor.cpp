@@ -67,6 +67,14 @@ void store(std::byte* address, DType dtype, double value) {
 
 }  // namespace
 
+Layout set_apart(const Layout& layout, std::size_t dims, std::int64_t number) {
+    Layout apart = layout;
+    apart.padding.resize(dims, 0);
+    for (std::size_t i = 1; i < dims; ++i)
+        apart.padding[i] += i + 1 == dims ? 8 * number : number;
+    return apart;
+}
+
 HostTensor::HostTensor(DType dtype, std::vector<std::int64_t> shape, const Layout& layout)
     : dtype_(dtype), shape_(std::move(shape)), strides_(shape_.size()) {
     std::vector<int> order = layout.order;

@@ -30,6 +30,11 @@ inline constexpr Device kHost{DeviceType::cpu, 0};
 // [batch, length, heads, head_dim] with the heads outside the length.
 inline const Layout kBhld{{0, 2, 1, 3}, {}};
 
+// The layout with more padding behind every dimension but the first, the more the larger `number`
+// is: of tensors of one shape that could be taken for each other no two have a stride in common,
+// beyond that of the innermost dimension. Rows that begin at multiples of 8 elements still do.
+Layout set_apart(const Layout& layout, std::size_t dims, std::int64_t number);
+
 class HostTensor {
   public:
     HostTensor(DType dtype, std::vector<std::int64_t> shape, const Layout& layout = {});

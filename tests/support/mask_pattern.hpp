@@ -1,5 +1,6 @@
 // What the tests' masks keep: coin tosses, with rows that see nothing, and, in half of the masks,
-// runs of keys that whole bands of rows drop, so that there are tiles to pass over.
+// runs of keys that whole bands of rows drop, so that there are tiles to pass over, and in half of
+// them keys that all rows drop.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ class MaskPattern {
     std::int64_t keys_;
     bool has_runs_;
     bool hidden_row_ = false;
-    std::vector<bool> hidden_keys_;
+    std::vector<bool> hidden_keys_;   // of the band
+    std::vector<bool> dropped_keys_;  // of all rows
 };
 
 }  // namespace jitney::tests

@@ -1,6 +1,8 @@
 #include "tests/support/problems.hpp"
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "tests/support/mask_pattern.hpp"
@@ -45,6 +47,14 @@ std::string AttentionShape::text() const {
     return text.str();
 }
 
+AttentionLayouts AttentionLayouts::apart(const Layout& all) {
+    AttentionLayouts layouts;
+    std::int64_t number = 0;
+    for (Layout* layout : {&layouts.out, &layouts.v, &layouts.q, &layouts.k})
+        *layout = set_apart(all, 4, number++);
+    return layouts;
+}
+
 AttentionProblem::AttentionProblem(const AttentionShape& problem, Random& random,
                                    const AttentionLayouts& layouts)
     : shape(problem),
@@ -59,6 +69,39 @@ AttentionProblem::AttentionProblem(const AttentionShape& problem, Random& random
     if (shape.mask != MaskKind::none) {
         mask.emplace(DType::boolean, mask_shape(shape));
         mask->fill(MaskPattern(random, shape.kv_len));
+    }
+}
+
+bool AttentionProblem::is_seen(std::int64_t batch, std::int64_t kv_head, std::int64_t key) const {
+    if (!mask) return shape.q_len > 0;  // the last query sees all, causal or not
+    const std::int64_t group = shape.q_heads / shape.kv_heads;
+    const bool by_head = shape.mask == MaskKind::heads || shape.mask == MaskKind::one_batch;
+    const std::int64_t rows = shape.mask == MaskKind::keys ? 1 : shape.q_len;
+    const std::int64_t entry = shape.mask == MaskKind::one_batch ? 0 : batch;
+    for (std::int64_t i = 0; i < (by_head ? group : 1); ++i) {
+        const std::int64_t head = kv_head * group + i;
+        const std::int64_t first =
+            entry * (by_head ? shape.q_heads : 1) * rows + (by_head ? head * rows : 0);
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const bool in_range =
+                !shape.causal || rows == 1 || key <= row + shape.kv_len - shape.q_len;
+            if (in_range && mask->get((first + row) * shape.kv_len + key) != 0.0) return true;
+        }
+    }
+    return false;
+}
+
+void AttentionProblem::spoil_unseen(Random& random) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    for (std::int64_t batch = 0; batch < shape.batch; ++batch) {
+        for (std::int64_t i = 0; i < shape.kv_len * shape.kv_heads; ++i) {
+            if (is_seen(batch, i % shape.kv_heads, i / shape.kv_heads)) continue;
+            const std::int64_t row = (batch * shape.kv_len * shape.kv_heads + i) * shape.head_dim;
+            for (std::int64_t d = row; d < row + shape.head_dim; ++d) {
+                k.set(d, random.chance(0.5) ? infinity : std::nan(""));
+                v.set(d, random.chance(0.5) ? -infinity : std::nan(""));
+            }
+        }
     }
 }
 

@@ -38,6 +38,8 @@ struct AttentionShape {
 // How the tensors of a problem lie: all alike, or each in its own way.
 struct AttentionLayouts {
     AttentionLayouts(const Layout& all = {}) : q(all), k(all), v(all), out(all) {}
+    // Each with strides of its own.
+    static AttentionLayouts apart(const Layout& all = {});
 
     Layout q;
     Layout k;
@@ -50,6 +52,11 @@ struct AttentionProblem {
     // q, k, v from the normal distribution, the mask from coin tosses, some of its rows all false.
     AttentionProblem(const AttentionShape& problem, Random& random,
                      const AttentionLayouts& layouts = {});
+
+    // Whether a query that reads this KV head sees the key.
+    bool is_seen(std::int64_t batch, std::int64_t kv_head, std::int64_t key) const;
+    // Makes the keys that none sees NaN and infinite, which must not matter.
+    void spoil_unseen(Random& random);
 
     AttentionShape shape;
     HostTensor q;

@@ -34,9 +34,10 @@ std::string RotaryCase::text() const {
 RotaryProblem::RotaryProblem(const RotaryCase& problem, Random& random)
     : test(problem),
       q(test.dtype, {test.batch, test.length, test.heads, test.head_dim}, test.layout),
-      k(test.dtype, {test.batch, test.length, test.kv_heads, test.head_dim}, test.layout),
-      q_out(q),
-      k_out(k),
+      k(test.dtype, {test.batch, test.length, test.kv_heads, test.head_dim},
+        set_apart(test.layout, 4, 1)),
+      q_out(test.dtype, q.shape(), set_apart(test.layout, 4, 2)),
+      k_out(test.dtype, k.shape(), set_apart(test.layout, 4, 3)),
       cos(DType::fp32, {rows, test.rotary_dim / 2}, {{}, {0, test.table_padding}}),
       sin(cos) {
     q.fill_normal(random);

@@ -45,6 +45,13 @@ std::string text_of(const std::vector<std::int64_t>& values) {
     return text.str();
 }
 
+// Tensors that could be taken for each other lie each in its own way.
+Layout layout_of(const std::string& name, std::size_t dims, const Layout& layout = {}) {
+    static const std::vector<std::string> kNames{"out", "v", "new_k", "q", "k", "new_v"};
+    const auto at = std::ranges::find(kNames, name);
+    return set_apart(layout, dims, at - kNames.begin());
+}
+
 void fill_row(HostTensor& tensor, std::int64_t index, std::int64_t count, Random& random) {
     for (std::int64_t d = 0; d < count; ++d)
         tensor.set(index + d, random.normal());
@@ -77,6 +84,11 @@ ServingProblem::ServingProblem(const ServingShape& problem, Random& random) : sh
     if (is_paged(shape.keys)) add_pages(random);
     add_keys(random);
     add_options(random);
+    spoil_unseen(random);
+    std::vector<std::int64_t> first_keys;
+    for (std::int64_t request = 0; request < shape.batch(); ++request)
+        first_keys.push_back(first_used(request));
+    evict(first_keys, random);
 }
 
 void ServingProblem::add_queries(Random& random) {
@@ -89,8 +101,8 @@ void ServingProblem::add_queries(Random& random) {
         lse = {total, shape.heads()};
         tensors.emplace("qo_indptr", indptr(shape.q_lens));
     }
-    HostTensor q(shape.dtype, dims);
-    tensors.emplace("out", q);
+    HostTensor q(shape.dtype, dims, layout_of("q", dims.size()));
+    tensors.emplace("out", HostTensor(shape.dtype, dims, layout_of("out", dims.size())));
     tensors.emplace("lse", HostTensor(DType::fp32, lse));
     for (std::int64_t request = 0; request < shape.batch(); ++request) {
         for (std::int64_t i = 0; i < shape.q_len(request); ++i)
@@ -180,7 +192,9 @@ void ServingProblem::add_keys(Random& random) {
     }
     for (const char* name : {"k", "v"}) {
         HostTensor& tensor =
-            tensors.emplace(name, HostTensor(shape.dtype, dims, layout)).first->second;
+            tensors
+                .emplace(name, HostTensor(shape.dtype, dims, layout_of(name, dims.size(), layout)))
+                .first->second;
         for (std::int64_t request = 0; request < shape.batch(); ++request) {
             // What the call appends is poison in the cache.
             for (std::int64_t j = 0; j < shape.kv_len(request) - shape.new_len; ++j) {
@@ -192,7 +206,8 @@ void ServingProblem::add_keys(Random& random) {
     if (shape.new_len == 0) return;
     for (const char* name : {"new_k", "new_v"}) {
         HostTensor fresh(shape.dtype,
-                         {shape.batch(), shape.new_len, shape.kv_heads, shape.head_dim});
+                         {shape.batch(), shape.new_len, shape.kv_heads, shape.head_dim},
+                         layout_of(name, 4));
         fresh.fill_normal(random);
         tensors.emplace(name, std::move(fresh));
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,7 +67,8 @@ struct ServingShape {
 };
 
 // The tensors of a call by the names of its fields. out and lse are poisoned; so is what no request
-// has: the rest of pools, pages and padded caches, and the ends of tables.
+// has: the rest of pools, pages and padded caches, and the ends of tables. Keys that no query sees
+// are NaN or infinite, and tables name no pages before the first key that one may see.
 class ServingProblem {
   public:
     ServingProblem(const ServingShape& shape, Random& random);
@@ -90,6 +92,16 @@ class ServingProblem {
     // And of a row of k or v.
     std::int64_t key_index(std::int64_t request, std::int64_t j, std::int64_t kv_head) const;
 
+    // The first key of a request that a query may see, for its window, or that is appended.
+    std::int64_t first_used(std::int64_t request) const;
+    // Whether any query that reads this KV head sees the key.
+    bool is_seen(std::int64_t request, std::int64_t kv_head, std::int64_t j) const;
+    // Has the tables name no pages before those of the first key of each request, and nothing of
+    // the cache before these keys usable.
+    void evict(std::span<const std::int64_t> first_keys, Random& random);
+    // Which elements of a tensor a call may touch, in row-major order; empty: all.
+    std::vector<bool> usable(const std::string& name) const;
+
     // Rows of `out` and `lse` that belong to no request: whether they are poison still. They become
     // zero, so that the rest can be compared.
     bool idle_rows_untouched(HostTensor& out, HostTensor& lse) const;
@@ -99,6 +111,8 @@ class ServingProblem {
     void add_keys(Random& random);
     void add_pages(Random& random);
     void add_options(Random& random);
+    void spoil_unseen(Random& random);
+    std::int64_t table_index(std::int64_t request, std::int64_t page) const;
     std::int64_t first_query(std::int64_t request) const;
     std::int64_t cache_rows() const;  // of a request, where there are no pages
     std::int64_t room_pages() const;
@@ -106,6 +120,7 @@ class ServingProblem {
                       std::int64_t kv_head, std::int64_t dim) const;
 
     std::vector<std::vector<std::int64_t>> pages_;  // of each request
+    std::vector<std::int64_t> first_keys_;          // that may be touched, of each request
 };
 
 // The call, public or the reference's, with these tensors.

@@ -104,6 +104,7 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
     if (test.keep) {
         problem.mask->fill([&test](std::int64_t i) { return test.keep(i) ? 1.0 : 0.0; });
     }
+    problem.spoil_unseen(random);
     const Tensors tensors(problem, test.shift,
                           test.far ? EmulatedTensor::Spread::far : EmulatedTensor::Spread::near);
     const AttentionArgs args = tensors.args(test.shape);

@@ -74,9 +74,10 @@ AttentionCase random_case(const Covered& covered, tests::Random& random) {
     test.shape.causal = fixed.causal;
     const bool unaligned = scalar && random.chance(0.5);
     if (unaligned) test.shift = random.integer(1, 3);
+    std::int64_t number = 0;
     for (tests::Layout* layout :
-         {&test.layouts.q, &test.layouts.k, &test.layouts.v, &test.layouts.out}) {
-        *layout = tests::random_layout(random);
+         {&test.layouts.out, &test.layouts.v, &test.layouts.q, &test.layouts.k}) {
+        *layout = tests::set_apart(tests::random_layout(random), 4, number++);
         if (unaligned && !layout->padding.empty()) layout->padding[3] = random.integer(0, 5);
     }
     return test;
@@ -165,7 +166,7 @@ RequestsShape random_requests(const Covered& covered, tests::Random& random) {
                                                       static_cast<int>(KvForm::page_lists)));
         const std::int64_t sizes[] = {1, 3, 16, 24, 64};
         if (shape.kv != KvForm::token_table) shape.page_size = sizes[random.integer(0, 4)];
-        if (random.chance(0.5)) shape.pool_layout = tests::kBhld;
+        if (random.chance(0.5)) shape.pool_order = tests::kBhld.order;
     } else {
         shape.kv = static_cast<KvForm>(random.integer(0, fixed.append ? 1 : 2));
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -102,15 +103,17 @@ std::string RequestsShape::text() const {
 
 Requests::Requests(const RequestsShape& requests, tests::Random& random)
     : shape(requests),
-      q(shape.dtype, q_shape(shape)),
-      k(shape.dtype, kv_shape(shape), shape.pool_layout),
-      v(shape.dtype, kv_shape(shape), shape.pool_layout),
+      q(shape.dtype, q_shape(shape), tests::set_apart({}, 4, 3)),
+      k(shape.dtype, kv_shape(shape), tests::set_apart({shape.pool_order, {}}, 4, 4)),
+      v(shape.dtype, kv_shape(shape), tests::set_apart({shape.pool_order, {}}, 4, 1)),
       out(shape.dtype, q_shape(shape)),
       lse(DType::fp32, lse_shape(shape)),
       slopes(DType::fp32, {shape.q_heads()}),
       sinks(DType::fp32, {shape.q_heads()}),
-      new_k(shape.dtype, {shape.batch(), shape.new_len, shape.kv_heads, shape.head_dim}),
-      new_v(shape.dtype, {shape.batch(), shape.new_len, shape.kv_heads, shape.head_dim}) {
+      new_k(shape.dtype, {shape.batch(), shape.new_len, shape.kv_heads, shape.head_dim},
+            tests::set_apart({}, 4, 2)),
+      new_v(shape.dtype, {shape.batch(), shape.new_len, shape.kv_heads, shape.head_dim},
+            tests::set_apart({}, 4, 5)) {
     make_tables(random);
     fill(random);
 }
@@ -159,12 +162,44 @@ void Requests::make_page_tables(tests::Random& random) {
     const std::int64_t rows = shape.batch() + (shape.kv == KvForm::token_table ? 1 : 0);
     tables.page_table.assign(sized(rows * tables.table_stride), -1);
     for (std::int64_t request = 0; request < shape.batch(); ++request) {
-        const std::int64_t row =
-            shape.kv == KvForm::token_table ? shape.batch() - request : request;
-        if (shape.kv == KvForm::token_table) tables.request_rows.push_back(static_cast<int>(row));
-        std::ranges::copy(pages_[sized(request)],
-                          tables.page_table.begin() + row * tables.table_stride);
+        if (shape.kv == KvForm::token_table) {
+            tables.request_rows.push_back(static_cast<int>(shape.batch() - request));
+        }
+        const std::vector<int>& pages = pages_[sized(request)];
+        for (std::size_t page = 0; page < pages.size(); ++page) {
+            tables.page_table[table_entry(request, static_cast<std::int64_t>(page))] = pages[page];
+        }
     }
+}
+
+std::size_t Requests::table_entry(std::int64_t request, std::int64_t page) const {
+    if (shape.kv == KvForm::page_lists) {
+        return sized(tables.kv_page_indptr[sized(request)] + page);
+    }
+    const std::int64_t row =
+        shape.kv == KvForm::token_table ? tables.request_rows[sized(request)] : request;
+    return sized(row * tables.table_stride + page);
+}
+
+std::int64_t Requests::first_used(std::int64_t request) const {
+    const RequestLengths& lengths = shape.requests[sized(request)];
+    std::int64_t first = lengths.kv_len;
+    if (lengths.q_len > 0) {
+        first = shape.window_left < 0 ? 0 : lengths.kv_len - lengths.q_len - shape.window_left;
+    }
+    return std::clamp<std::int64_t>(std::min(first, lengths.kv_len - shape.new_len), 0,
+                                    lengths.kv_len);
+}
+
+std::vector<bool> Requests::entries_of_pages() const {
+    std::vector<bool> entries(tables.page_table.size());
+    for (std::int64_t request = 0; request < shape.batch() && is_paged(shape.kv); ++request) {
+        const std::int64_t pages = pages_of(shape, shape.requests[sized(request)].kv_len);
+        for (std::int64_t page = first_used(request) / shape.page_size; page < pages; ++page)
+            entries[table_entry(request, page)] =
+                first_used(request) != shape.requests[sized(request)].kv_len;
+    }
+    return entries;
 }
 
 KeyPlace Requests::place(std::int64_t request, std::int64_t key) const {
@@ -183,7 +218,7 @@ std::vector<bool> Requests::elements_of_keys(std::int64_t leave_out) const {
     std::vector<bool> elements(sized(k.elements()));
     for (std::int64_t request = 0; request < shape.batch(); ++request) {
         const std::int64_t count = shape.requests[sized(request)].kv_len - leave_out;
-        for (std::int64_t key = 0; key < count; ++key) {
+        for (std::int64_t key = first_used(request); key < count; ++key) {
             const KeyPlace at = place(request, key);
             const std::int64_t first = (at.outer * k.shape()[1] + at.inner) * row;
             std::fill_n(elements.begin() + first, row, true);
@@ -221,11 +256,47 @@ void Requests::fill(tests::Random& random) {
     sinks.fill([&random](std::int64_t) {
         return random.chance(0.15) ? random.uniform(90.0, 300.0) : random.uniform(-2.0, 3.0);
     });
-    if (!shape.mask) return;
-    mask.emplace(DType::boolean,
-                 std::vector<std::int64_t>{shape.batch(), shape.q_heads(), shape.longest_query(),
-                                           shape.longest_keys()});
-    mask->fill(tests::MaskPattern(random, shape.longest_keys()));
+    if (shape.mask) {
+        mask.emplace(DType::boolean,
+                     std::vector<std::int64_t>{shape.batch(), shape.q_heads(),
+                                               shape.longest_query(), shape.longest_keys()});
+        mask->fill(tests::MaskPattern(random, shape.longest_keys()));
+    }
+    spoil_unseen(random);
+    // No pool has these pages, and nobody looks for them.
+    const std::vector<bool> used = entries_of_pages();
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        if (!used[i]) tables.page_table[i] = random.chance(0.5) ? -1 : 1 << 30;
+    }
+}
+
+// Keys that no query sees are NaN or infinite.
+void Requests::spoil_unseen(tests::Random& random) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    for (std::int64_t request = 0; request < shape.batch(); ++request) {
+        const RequestLengths& lengths = shape.requests[sized(request)];
+        for (std::int64_t i = 0; i < lengths.kv_len * shape.kv_heads; ++i) {
+            const std::int64_t key = i / shape.kv_heads;
+            const std::int64_t head = i % shape.kv_heads;
+            bool seen = false;
+            for (std::int64_t row = 0; row < lengths.q_len * shape.group && !seen; ++row) {
+                seen =
+                    sees(request, head * shape.group + row % shape.group, row / shape.group, key);
+            }
+            if (seen) continue;
+            const std::int64_t new_row = key - (lengths.kv_len - shape.new_len);
+            const KeyPlace at = place(request, key);
+            for (std::int64_t d = 0; d < shape.head_dim; ++d) {
+                const double spoilt = random.chance(0.5) ? infinity : std::nan("");
+                k.put({at.outer, at.inner, head, d}, spoilt);
+                v.put({at.outer, at.inner, head, d}, spoilt);
+                if (new_row < 0 || shape.new_len == 0) continue;
+                // The copy of a NaN need not have its bits.
+                new_k.put({request, new_row, head, d}, infinity);
+                new_v.put({request, new_row, head, d}, infinity);
+            }
+        }
+    }
 }
 
 bool Requests::sees(std::int64_t request, std::int64_t head, std::int64_t query,

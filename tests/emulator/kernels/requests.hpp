@@ -47,7 +47,7 @@ struct RequestsShape {
     double softcap = 0.0;  // 0: none
     bool alibi = false;
     bool sinks = false;
-    tests::Layout pool_layout;
+    std::vector<int> pool_order;  // of the dimensions of k and v in memory; empty: as they are
     bool far = false;  // every tensor's rows lie far apart, as EmulatedTensor::Spread says
 
     std::int64_t batch() const { return static_cast<std::int64_t>(requests.size()); }
@@ -82,9 +82,14 @@ class Requests {
     Requests(const RequestsShape& shape, tests::Random& random);
 
     KeyPlace place(std::int64_t request, std::int64_t key) const;
-    // Of the row-major elements of k and v: whether they belong to one of the first keys of a
-    // request, the newest `leave_out` of which do not count.
+    // The first key of a request that a query may see, for its window, or that is appended: what is
+    // before is not touched.
+    std::int64_t first_used(std::int64_t request) const;
+    // Of the row-major elements of k and v: whether they belong to a key of a request from that one
+    // on, the newest `leave_out` of which do not count.
     std::vector<bool> elements_of_keys(std::int64_t leave_out) const;
+    // Of the entries of the page table: whether they name a page of such a key.
+    std::vector<bool> entries_of_pages() const;
     // Of the row-major elements of the mask: whether they belong to a query and a key.
     std::vector<bool> elements_of_mask() const;
     // Fills out and lse, and k and v where new rows are appended.
@@ -109,6 +114,8 @@ class Requests {
     void make_tables(tests::Random& random);
     void make_page_tables(tests::Random& random);
     void fill(tests::Random& random);
+    void spoil_unseen(tests::Random& random);
+    std::size_t table_entry(std::int64_t request, std::int64_t page) const;
     void append();
 
     std::vector<std::vector<int>> pages_;  // of each request

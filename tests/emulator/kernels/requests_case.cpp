@@ -28,11 +28,16 @@ class Numbers {
         if (any_) std::memcpy(buffer_.data(), values.data(), buffer_.bytes());
         buffer_.make_read_only();
     }
-    // The same in rows of so many, which lie `stride` apart.
-    Numbers(const std::vector<int>& values, const char* name, int row, int stride)
+    // In rows of so many, which lie `stride` apart. `usable` says which of them a kernel may read;
+    // empty: all.
+    Numbers(const std::vector<int>& values, const char* name, const std::vector<bool>& usable,
+            int row, int stride)
         : buffer_(far_rows(values.size(), row, stride, name)), any_(!values.empty()) {
         for (std::size_t i = 0; i < values.size(); ++i)
             buffer_.as<int>()[place(i, row, stride)] = values[i];
+        for (std::size_t i = 0; i < usable.size(); ++i) {
+            if (!usable[i]) buffer_.forbid(place(i, row, stride) * sizeof(int), sizeof(int));
+        }
         buffer_.make_read_only();
     }
     const int* data() const { return any_ ? buffer_.as<int>() : nullptr; }
@@ -70,8 +75,8 @@ struct Memory {
           qo_indptr(batch.tables.qo_indptr, "qo_indptr"),
           kv_indptr(batch.tables.kv_indptr, "kv_indptr"),
           kv_lens(batch.tables.kv_lens, "kv_lens"),
-          page_table(batch.tables.page_table, "the page table", batch.tables.table_stride,
-                     table_stride(batch)),
+          page_table(batch.tables.page_table, "the page table", batch.entries_of_pages(),
+                     batch.tables.table_stride, table_stride(batch)),
           request_rows(batch.tables.request_rows, "request_rows"),
           kv_page_indptr(batch.tables.kv_page_indptr, "kv_page_indptr"),
           last_page_len(batch.tables.last_page_len, "last_page_len") {

@@ -31,7 +31,8 @@ Tensors upload(const tests::ServingProblem& problem) {
         const bool appended = problem.shape.new_len != 0 && (name == "k" || name == "v");
         const bool output = appended || name == "out" || name == "lse";
         tensors.try_emplace(name, tensor,
-                            output ? EmulatedTensor::Use::output : EmulatedTensor::Use::input);
+                            output ? EmulatedTensor::Use::output : EmulatedTensor::Use::input, 0,
+                            problem.usable(name));
     }
     return tensors;
 }
