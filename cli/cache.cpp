@@ -30,11 +30,11 @@ cache::Options options() {
 
 // Why the directory, or one in it, is not used; empty where all of it is.
 std::string refusal_of(const cache::LayerState& state) {
-    const auto sentence = [](const std::string& path, const std::string& reason) {
-        return fmt::format(
-            "the cache directory {} is not used: it {}; mend that, or set JITNEY_CACHE_DIR to a "
-            "directory of your own",
-            path, reason);
+    const auto sentence = [&state](const std::string& path, const std::string& reason) {
+        return fmt::format("the cache directory {} is not used: it {}; {}", path, reason,
+                           state.mend.empty() ? "mend that, or set JITNEY_CACHE_DIR to a directory "
+                                                "of your own"
+                                              : "to mend that, " + state.mend);
     };
     if (!state.refusal.empty()) return sentence(state.root, state.refusal);
     if (state.refused.empty()) return {};

@@ -103,9 +103,10 @@ void examine_gpu(Diagnosis& diagnosis, const runtime::DeviceInfo& gpu, Json& lis
     if (nvrtc != nullptr && nvrtc->version.major > gpu.driver_version / 1000) {
         diagnosis.fault(fmt::format(
             "the driver supports CUDA {}, and what NVRTC {}.{} compiles may not load in it: update "
-            "the driver, or set JITNEY_LIBNVRTC to an NVRTC of CUDA {}",
+            "the driver, or install an NVRTC of CUDA {} beside the newer one (the Python package "
+            "nvidia-cuda-nvrtc-cu{} has it), or set JITNEY_LIBNVRTC to one",
             runtime::version_text(gpu.driver_version), nvrtc->version.major, nvrtc->version.minor,
-            gpu.driver_version / 1000));
+            gpu.driver_version / 1000, gpu.driver_version / 1000));
     }
 }
 
@@ -123,12 +124,20 @@ void examine_compiler(Diagnosis& diagnosis) {
     }
     std::string problem;
     const runtime::Nvrtc* const nvrtc = opened_nvrtc(&problem);
+    for (std::string& text : runtime::refused_nvrtc(nvrtc != nullptr ? nvrtc->path : ""))
+        diagnosis.fault(std::move(text));
     if (nvrtc == nullptr) {
         const bool asked_for = runtime::environment("JITNEY_LIBNVRTC").has_value();
         diagnosis.fact("NVRTC", location ? location->path + ", can't be used" : "not found");
         diagnosis.findings.push_back({location.has_value() || asked_for, problem});
         diagnosis.json["nvrtc"] = std::move(section);
         return;
+    }
+    for (const std::string& newer : runtime::passed_over_nvrtc(nvrtc->path)) {
+        diagnosis.note(
+            fmt::format("NVRTC {} is passed over, since the driver supports CUDA {} and loads "
+                        "nothing newer: update the driver to have it used",
+                        newer, runtime::version_text(runtime::driver_version())));
     }
     const std::string version = fmt::format("{}.{}", nvrtc->version.major, nvrtc->version.minor);
     const std::string builtins = builtins_of(nvrtc->path, nvrtc->version);
@@ -160,6 +169,8 @@ void examine_compiler(Diagnosis& diagnosis) {
 
 void examine_driver(Diagnosis& diagnosis) {
     const runtime::DriverStatus& status = runtime::driver_status();
+    for (std::string& text : runtime::refused_drivers())
+        diagnosis.fault(std::move(text));
     Json section = {{"found", !status.path.empty()},
                     {"usable", status.usable},
                     {"path", nullptr},

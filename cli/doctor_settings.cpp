@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -18,24 +17,26 @@ namespace jitney::cli {
 
 namespace {
 
-namespace fs = std::filesystem;
+// ", or chmod ...": what the cache knows to mend its refusal with.
+std::string text_of_mend(const cache::LayerState& state) {
+    return state.mend.empty() ? std::string() : "; to mend that, " + state.mend;
+}
 
-// Why nothing could be kept in the private directory; empty where it could. Makes nothing.
-std::string why_unusable(const cache::Options& options, const cache::LayerState* state) {
-    if (state == nullptr) return "no directory is named";
-    if (!state->refusal.empty()) return "it " + state->refusal;
-    if (options.max_bytes == 0) return "JITNEY_CACHE_MAX_BYTES is 0";
-    std::error_code ignored;
-    fs::path nearest = state->root;
-    while (!fs::exists(nearest, ignored) && nearest.has_relative_path())
-        nearest = nearest.parent_path();
-    if (!fs::is_directory(nearest, ignored)) {
-        return fmt::format("{} is no directory", nearest.string());
+// A name of JITNEY_CACHE_TRUST that trusts nothing was meant to do so.
+void examine_trust(Diagnosis& diagnosis, const cache::Options& options) {
+    for (const std::string& trusted : options.trusted_roots) {
+        cache::Options one;
+        one.trusted_roots = {trusted};
+        const auto is_it = [&one](const std::string& root) { return one.trusts(root); };
+        if (is_it(options.private_root) ||
+            std::any_of(options.readonly_roots.begin(), options.readonly_roots.end(), is_it)) {
+            continue;
+        }
+        diagnosis.note(
+            fmt::format("JITNEY_CACHE_TRUST names {}, which is no cache directory, and trusts "
+                        "nothing by that: it takes the names of JITNEY_CACHE_DIR, letter by letter",
+                        trusted));
     }
-    if (::access(nearest.c_str(), W_OK | X_OK) != 0) {
-        return fmt::format("{} can't be written to", nearest.string());
-    }
-    return {};
 }
 
 struct Variable {
@@ -63,8 +64,9 @@ std::vector<Variable> variables() {
 }
 
 // Those of others that change what Jitney finds.
-constexpr std::array<std::string_view, 5> kForeign = {
-    "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "XDG_CACHE_HOME"};
+constexpr std::array<std::string_view, 7> kForeign = {
+    "CONDA_PREFIX",    "CUDA_HOME",   "CUDA_PATH",     "CUDA_VISIBLE_DEVICES",
+    "LD_LIBRARY_PATH", "VIRTUAL_ENV", "XDG_CACHE_HOME"};
 
 void examine_value(Diagnosis& diagnosis, const std::string& name, const std::string& value) {
     const std::vector<Variable> known = variables();
@@ -115,6 +117,7 @@ void examine_cache(Diagnosis& diagnosis) {
         }
         layers.push_back({{"path", layer.root},
                           {"exists", layer.exists},
+                          {"trusted", layer.trusted},
                           {"reason", layer.refusal},
                           {"entries", layer.entries},
                           {"bytes", layer.bytes}});
@@ -123,13 +126,14 @@ void examine_cache(Diagnosis& diagnosis) {
         if (!layer.refusal.empty()) {
             diagnosis.fault(
                 fmt::format("the cache layer {} is not used: it {}; mend that, or take it out of "
-                            "JITNEY_CACHE_DIR",
-                            layer.root, layer.refusal));
+                            "JITNEY_CACHE_DIR{}",
+                            layer.root, layer.refusal, text_of_mend(layer)));
         } else if (!layer.exists) {
             diagnosis.note(fmt::format("the cache layer {} does not exist", layer.root));
         }
     }
-    const std::string reason = why_unusable(options, own);
+    examine_trust(diagnosis, options);
+    const std::string reason = own != nullptr ? store.why_unwritable() : "no directory is named";
     // What is there is read even where nothing can be added to it.
     const bool read = own != nullptr && own->exists && own->refusal.empty();
     diagnosis.cached = statistics.entries != 0;
@@ -138,6 +142,7 @@ void examine_cache(Diagnosis& diagnosis) {
                                {"writable", reason.empty()},
                                {"reason", reason},
                                {"exists", own != nullptr && own->exists},
+                               {"trusted", own != nullptr && own->trusted},
                                {"entries", own != nullptr ? own->entries : 0},
                                {"bytes", own != nullptr ? own->bytes : 0},
                                {"max_bytes", statistics.max_bytes},
@@ -158,8 +163,8 @@ void examine_cache(Diagnosis& diagnosis) {
     } else if (!reason.empty()) {
         diagnosis.fault(
             fmt::format("the cache directory {} is not used: {}; each process compiles anew until "
-                        "that is mended or JITNEY_CACHE_DIR names a directory of your own",
-                        own->root, reason));
+                        "that is mended or JITNEY_CACHE_DIR names a directory of your own{}",
+                        own->root, reason, text_of_mend(*own)));
     }
 }
 

@@ -48,8 +48,9 @@ class CommandTest(unittest.TestCase):
         return self.path(name)
 
     def run_command(self, *arguments, gpu=True, stdout=subprocess.PIPE, stdin="", user=None,
-                    **environment):
-        """gpu=False: as on a machine without a driver. `stdin` comes through a pipe."""
+                    command=COMMAND, **environment):
+        """gpu=False: as on a machine without a driver. `stdin` comes through a pipe. `command` may
+        be a copy elsewhere."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("JITNEY_")}
         env["JITNEY_CACHE_DIR"] = self.cache
         if "JITNEY_LIBNVRTC" in os.environ:  # where this machine has it
@@ -58,7 +59,7 @@ class CommandTest(unittest.TestCase):
             env["JITNEY_LIBCUDA"] = self.path("no-such-driver.so")
         env.update(environment)
         done = subprocess.run(
-            [COMMAND, *arguments],
+            [command, *arguments],
             input=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,

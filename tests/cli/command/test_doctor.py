@@ -1,5 +1,6 @@
 """jitney doctor: on whole, bare and broken machines."""
 import os
+import shutil
 import unittest
 
 import support
@@ -67,6 +68,80 @@ class Doctor(support.CommandTest):
         self.assertTrue(any(self.cache in fault for fault in self.faults(report)))
         status, report = self.doctor(JITNEY_CACHE_DIR=self.write("file", "") + "/cache")
         self.assertEqual((status, report["cache"]["usable"]), (1, False))
+        status, report = self.doctor(JITNEY_CACHE_DIR="/proc/jitney")
+        self.assertEqual((status, report["cache"]["writable"]), (1, False))
+        self.assertIn("it can't be created in /proc", report["cache"]["reason"])
+
+    def test_a_cache_directory_that_is_no_path(self):
+        for value, words in (
+            ("~/x", "has a ~ that nothing has expanded"),
+            ("$HOME/x", "has a $ that nothing has expanded"),
+            ("cache", "is not an absolute path"),
+        ):
+            status, report = self.doctor(JITNEY_CACHE_DIR=value)
+            self.assertEqual(status, 1)
+            self.assertIsNone(report["cache"]["path"])
+            (fault,) = self.faults(report)
+            self.assertIn(f'JITNEY_CACHE_DIR names "{value}", which {words}', fault)
+            self.assertEqual(os.listdir(self.directory), [])
+
+    def test_a_cache_on_a_volume_that_others_can_write(self):
+        volume = self.path("volume")
+        os.mkdir(volume)
+        os.chmod(volume, 0o2770)
+        for root in (volume, volume + "/jitney"):
+            status, report = self.doctor(JITNEY_CACHE_DIR=root)
+            self.assertEqual((status, report["cache"]["usable"]), (1, False))
+            (fault,) = self.faults(report)
+            self.assertIn("can be written by others (mode 2770)", fault)
+            self.assertIn("let JITNEY_CACHE_TRUST name " + root, fault)
+            trusted = {"JITNEY_CACHE_DIR": root, "JITNEY_CACHE_TRUST": root}
+            status, report = self.doctor(**trusted)
+            self.assertEqual((status, report["problems"]), (0, []))
+            self.assertTrue(report["cache"]["writable"] and report["cache"]["trusted"])
+            self.assertEqual(os.listdir(volume), [])
+        # A name that is near is no name: it has no effect, and that is said.
+        near = {"JITNEY_CACHE_DIR": volume + "/jitney", "JITNEY_CACHE_TRUST": volume}
+        status, report = self.doctor(**near)
+        self.assertEqual((status, report["cache"]["usable"]), (1, False))
+        notes = [each["message"] for each in report["problems"] if not each["fault"]]
+        self.assertIn(f"JITNEY_CACHE_TRUST names {volume}, which is no cache directory", notes[0])
+        status, report = self.doctor(JITNEY_CACHE_TRUST="/*")
+        self.assertEqual(status, 1)
+        self.assertIn("it takes no patterns", self.faults(report)[0])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs the superuser")
+    def test_the_superuser_in_the_home_of_a_user(self):
+        home = self.path("home")
+        os.mkdir(home)
+        os.chown(home, 65534, 65534)
+        theirs = {"JITNEY_CACHE_DIR": "", "XDG_CACHE_HOME": "", "HOME": home}
+        status, report = self.doctor(**theirs)
+        self.assertEqual((status, report["cache"]["writable"]), (1, False))
+        self.assertIn(f"lies below {home}, which belongs to user 65534", report["cache"]["reason"])
+        outcome = self.run_command("prewarm", "--spec", "rotary_emb<dtype=bf16>@sm_80", **theirs)
+        self.assertNotEqual(outcome.status, 0)
+        self.assertEqual(os.listdir(home), [])
+
+    def test_a_compiler_that_others_could_have_put_there(self):
+        os.mkdir(self.path("bin"))
+        command = shutil.copy(support.COMMAND, self.path("bin/jitney"))
+        for name in ("libnvrtc.so.13", "libcuda.so.1"):
+            self.write("bin/" + name, "another's code")
+        outcome = self.run_command("doctor", "--json", command=command)
+        self.assertNotIn("others could have put", outcome.out)
+        os.chmod(self.path("bin"), 0o777)
+        outcome = self.run_command("doctor", "--json", command=command, JITNEY_LIBNVRTC="")
+        self.assertEqual(outcome.status, 1)
+        faults = self.faults(outcome.json)
+        for name, variable in (("libnvrtc.so.13", "LIBNVRTC"), ("libcuda.so.1", "LIBCUDA")):
+            planted = self.path("bin/" + name)
+            (fault,) = [each for each in faults if planted in each]
+            self.assertIn("is not used, since others could have put their code there", fault)
+            self.assertIn("chmod go-w", fault)
+            self.assertIn("JITNEY_" + variable, fault)
+            self.assertNotEqual(outcome.json["nvrtc"]["path"], planted)
+            self.assertNotEqual(outcome.json["driver"]["path"], planted)
 
     def test_variables(self):
         status, report = self.doctor(JITNEY_BACKEND="cuda", JITNEY_CASHE_DIR="x")
