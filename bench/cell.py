@@ -36,7 +36,7 @@ class Cell:
         self.library = library
         self.shape = shape
         self.options = options
-        self.kernel = shapes.kernel_of(options.force, shape.mode)
+        self.kernel = shapes.kernel_of(options.force, shape)
 
     def checked(self, call, check):
         """Runs the call once; (kernel, largest and mean difference)."""

@@ -207,6 +207,35 @@ class Mask(Dense):
         return self.figures(self.timed(contenders, False), *checked)
 
 
+class Window(Dense):
+    """A window, beside the same kernel without one: what it reads and multiplies is less."""
+
+    against = "plain"
+
+    def measure(self):
+        s = self.shape
+        before = int(s.variant.split()[1]) - 1
+        small = s.q_len == 1
+        sets = [self.tensors() for _ in range(shapes.sets_needed(s.kv_bytes(), self.options.sets))]
+        plain = [self.call(*each) for each in sets]
+        calls = [
+            self.call(*each, has_window=1, window_left=before, window_right=-1) for each in sets
+        ]
+        for contender in (plain, calls):
+            self.bring_workspace(contender)
+        plain, calls = ([on_stream(call) for call in each] for each in (plain, calls))
+        q, k, v, out = sets[0]
+        places = torch.arange(s.kv_len - s.q_len, s.kv_len, device="cuda")[:, None]
+        keep = torch.arange(s.kv_len, device="cuda")[None, :] >= places - before
+
+        def check():
+            requests = [(q[b], k[b], v[b], out[b], keep) for b in range(s.batch)]
+            return accuracy.check_attention(requests, s.kv_heads, s.causal)
+
+        checked = self.checked(calls[0], check)
+        return self.figures(self.timed({"jitney": calls, "plain": plain}, small), *checked)
+
+
 class Rotary(Cell):
     """Rotary of one tensor, beside complex multiplication in torch, eager or compiled."""
 
@@ -274,6 +303,7 @@ KINDS = {
     "paged": Paged,
     "ragged": Ragged,
     "mask": Mask,
+    "window": Window,
     "quantize": Quantize,
     "gemm": Product,
 }

@@ -132,6 +132,16 @@ def mask():
             yield Attention("mask", 4, heads, heads, 4096, 4096, head_dim, causal, variant)
 
 
+def window():
+    """A window of 1024 keys, of as many causal queries or of one query a request."""
+    for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
+        yield Attention("window", 4, heads, heads, 4096, 4096, head_dim, True, "window 1024")
+    for batch, q_heads, kv_heads, kv_len, head_dim in ((16, 32, 8, 8192, 128), (64, 32, 8, 4096, 64)):
+        yield Attention(
+            "window", batch, q_heads, kv_heads, 1, kv_len, head_dim, True, "window 1024"
+        )
+
+
 def rotary():
     for batch, length in ((1, 1), (32, 1), (1, 2048), (8, 2048)):
         yield Rotary(batch, length, 32, 128)
@@ -202,6 +212,7 @@ MODES = {
     "paged": paged,
     "ragged": ragged,
     "mask": mask,
+    "window": window,
     "quantize": quantize,
     "gemm": gemm,
 }
@@ -212,13 +223,13 @@ def shapes_of(mode, quick=False):
     return every[::3] if quick else every
 
 
-def kernel_of(force, mode):
-    """The kernel that --force means in this mode: a name, or a variant such as mma."""
-    if force is None or mode in ("rotary", "quantize", "gemm"):
+def kernel_of(force, shape):
+    """The kernel that --force means for this cell: a name, or a variant such as mma."""
+    if force is None or shape.mode in ("rotary", "quantize", "gemm"):
         return None
     if force.startswith("attn_"):
         return force
-    return f"attn_{'decode' if mode in ('decode', 'paged') else 'prefill'}_{force}"
+    return f"attn_{'decode' if shape.q_len == 1 else 'prefill'}_{force}"
 
 
 def sets_needed(bytes_a_set, most):

@@ -239,11 +239,15 @@ class Shapes(unittest.TestCase):
         self.assertEqual(shapes.sets_needed(1e12, 320), 1)
 
     def test_forced_kernels(self):
-        self.assertEqual(shapes.kernel_of("mma", "gqa"), "attn_prefill_mma")
-        self.assertEqual(shapes.kernel_of("mma", "paged"), "attn_decode_mma")
-        self.assertEqual(shapes.kernel_of("attn_prefill_scalar", "decode"), "attn_prefill_scalar")
-        self.assertIsNone(shapes.kernel_of("mma", "rotary"))
-        self.assertIsNone(shapes.kernel_of(None, "decode"))
+        def forced(force, mode):
+            return {shapes.kernel_of(force, shape) for shape in shapes.shapes_of(mode)}
+
+        self.assertEqual(forced("mma", "gqa"), {"attn_prefill_mma"})
+        self.assertEqual(forced("mma", "paged"), {"attn_decode_mma"})
+        self.assertEqual(forced("mma", "window"), {"attn_prefill_mma", "attn_decode_mma"})
+        self.assertEqual(forced("attn_prefill_scalar", "decode"), {"attn_prefill_scalar"})
+        self.assertEqual(forced("mma", "rotary"), {None})
+        self.assertEqual(forced(None, "decode"), {None})
 
 
 class Report(unittest.TestCase):
@@ -254,11 +258,12 @@ class Report(unittest.TestCase):
             "us": {"jitney": 10.0, "flash": 20.0},
             "GBps": {"jitney": 4000.0, "flash": 2000.0},
             "ratio": 2.0,
+            "before": 1.01,
             "kernel": "attn_decode_mma<head_dim=128>@sm_90a",
             "max_error": 0.001,
         }
         line = compare.line_of(cell)
-        for part in ("jitney 10 us 4000 GB/s", "flash 20 us", "ratio 2.000", "attn_decode_mma<"):
+        for part in ("jitney 10 us 4000 GB/s", "flash 20 us", "ratio 2.000", "before 1.010", "attn_decode_mma<"):
             self.assertIn(part, line)
         slow = {**cell, "cell": "two", "ratio": 0.5}
         unrated = {**cell, "cell": "three", "ratio": None}
@@ -267,6 +272,7 @@ class Report(unittest.TestCase):
         self.assertEqual((summary["minimum"], summary["minimum_cell"], summary["cells"]),
                          (0.5, "two", 2))
         self.assertEqual(compare.summary_of([unrated]), {})
+        self.assertAlmostEqual(compare.summary_of([cell], "before")["decode"]["minimum"], 1.01)
 
     def test_the_command(self):
         def run(*arguments):
