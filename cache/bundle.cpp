@@ -32,32 +32,86 @@ std::string entry_number(std::uint64_t number) {
     return fmt::format("entry {}", number);
 }
 
+// The whole file of an entry, and why it can't be exported. Neither where it has gone meanwhile.
+struct Exported {
+    std::string bytes;
+    std::string fault;
+};
+
+Exported read_for_export(Layer& layer, const EntryName& name) {
+    ReadFile file = layer.read(name.shard(), name.file());
+    if (!file.present) {
+        if (!file.obstacle.empty()) return {{}, "its directory " + file.obstacle};
+        return {{}, file.refusal.empty() ? std::string() : "it " + file.refusal};
+    }
+    const Decoded<VerifiedEntry> decoded = decode_as(file.bytes, name);
+    if (!decoded) return {{}, decoded.reason};
+    return {std::move(file.bytes), {}};
+}
+
+// What an import has put in place, or found there, under the size cap.
+class Taken {
+  public:
+    Taken(Layer& layer, std::uint64_t max_bytes) : layer_(layer), max_bytes_(max_bytes) {}
+
+    // More would push out what came before it.
+    bool fits(std::uint64_t bytes) const { return bytes <= max_bytes_ - bytes_; }
+    void add(const EntryName& name, std::uint64_t bytes, bool was_present) {
+        bytes_ += bytes;
+        all_.push_back({name, was_present});
+    }
+
+    // Counts what is still there: the size cap may have taken some for others.
+    void count(ImportReport* report) {
+        for (const Item& item : all_) {
+            const Handle shard = layer_.open_shard(item.name.shard());
+            struct stat status {};
+            const bool there = shard && layer_.files().stat_at(
+                                            shard.get(), item.name.file().c_str(), &status) == 0;
+            ++(!there ? report->left_out : item.was_present ? report->present : report->imported);
+        }
+    }
+
+  private:
+    struct Item {
+        EntryName name;
+        bool was_present;
+    };
+    Layer& layer_;
+    const std::uint64_t max_bytes_;
+    std::uint64_t bytes_ = 0;
+    std::vector<Item> all_;
+};
+
 }  // namespace
 
-std::uint64_t Store::export_bundle(const std::string& path, const std::vector<Record>& records) {
+std::uint64_t Store::export_bundle(const std::string& path, const std::vector<Record>& records,
+                                   std::vector<BadEntry>* left_out) {
     Session& current = session();
-    std::vector<std::pair<Layer*, EntryName>> sound;
-    const auto read = [&](const Record& record) -> std::string {
+    const auto read = [&](const Record& record) -> Exported {
         if (record.layer >= current.layers.size()) return {};
-        const EntryName name{record.digest, record.compiler, record.kind};
-        ReadFile file = current.layers[record.layer]->read(name.shard(), name.file());
-        return decode_as(file.bytes, name) ? std::move(file.bytes) : std::string();
+        return read_for_export(*current.layers[record.layer],
+                               {record.digest, record.compiler, record.kind});
     };
     // The count stands before the items, so the entries are read twice rather than held together.
     std::vector<const Record*> chosen;
     for (const Record& record : records) {
-        if (!read(record).empty()) chosen.push_back(&record);
+        const Exported entry = read(record);
+        if (!entry.bytes.empty()) chosen.push_back(&record);
+        if (!entry.fault.empty() && left_out != nullptr)
+            left_out->push_back({record.path, entry.fault});
     }
     if (chosen.size() > UINT32_MAX) fail("too many entries for one bundle");
     const std::size_t slash = path.rfind('/');
     const std::string directory = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-    AtomicFile file(current.files, AT_FDCWD, directory, 0644);
+    reap_bundles(current.files, directory);
+    AtomicFile file(current.files, AT_FDCWD, directory, 0644, kBundleTempPrefix);
     std::string header(kMagic);
     put_u32(header, kSchema);
     put_u32(header, static_cast<std::uint32_t>(chosen.size()));
     bool written = file.write(header);
     for (const Record* record : chosen) {
-        const std::string bytes = read(*record);
+        const std::string bytes = read(*record).bytes;
         if (bytes.empty())
             fail(fmt::format("{} changed during the export; export again", record->path));
         std::string length;
@@ -105,6 +159,7 @@ ImportReport Store::import_bundle(const std::string& path) {
                         path, schema, kSchema));
     }
     ImportReport report;
+    Taken taken(*layer, options_.max_bytes);
     const std::uint32_t count = get_u32(header, 12);
     for (std::uint64_t number = 1; number <= count; ++number) {
         const std::string length = take(8);
@@ -113,6 +168,7 @@ ImportReport Store::import_bundle(const std::string& path) {
             report.bad.push_back({entry_number(number), length.size() == 8
                                                             ? "its length is out of bounds"
                                                             : "the bundle ends before it"});
+            taken.count(&report);
             return report;
         }
         const auto decoded = decode(take(bytes));
@@ -121,14 +177,18 @@ ImportReport Store::import_bundle(const std::string& path) {
             continue;
         }
         const Entry& entry = decoded.value->entry;
-        if (current.load(*layer, name_of(entry), entry.material)) {
-            ++report.present;
+        const EntryName name = name_of(entry);
+        if (!taken.fits(bytes)) {
+            ++report.left_out;
+        } else if (current.load(*layer, name, entry.material)) {
+            taken.add(name, bytes, true);
         } else if (current.keep(entry)) {
-            ++report.imported;
+            taken.add(name, bytes, false);
         } else {
             report.bad.push_back({entry_number(number), "it could not be written"});
         }
     }
+    taken.count(&report);
     if (!take(1).empty()) report.bad.push_back({path, "something follows the last entry"});
     return report;
 }

@@ -37,6 +37,7 @@ std::string unencodable(const Entry& entry) {
         return "its compiler is not a text such as nvrtc13.0";
     }
     if (entry.material.size() > kMaxMaterialBytes) return "its key material is too long";
+    if (std::string flaw = material_flaw(entry.material); !flaw.empty()) return flaw;
     if (entry.lowered_name.size() > kMaxLoweredNameBytes) return "its kernel name is too long";
     if (entry.payload.empty()) return "its payload is empty";
     if (entry.payload.size() > kMaxPayloadBytes) return "its payload is too long";
@@ -100,6 +101,8 @@ Decoded<EntryHead> decode_head(std::string_view prefix, std::uint64_t file_bytes
     head.checksum = {get_u64(prefix, at), get_u64(prefix, at + 8)};
     if (!is_compiler(head.compiler))
         return flawed<EntryHead>("its compiler is not a text such as nvrtc13.0");
+    if (std::string flaw = material_flaw(head.material); !flaw.empty())
+        return flawed<EntryHead>(std::move(flaw));
     return {std::move(head), Flaw::none, {}};
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <sys/file.h>
 #include <sys/xattr.h>
@@ -11,11 +12,47 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 
 namespace jitney::cache {
+
+namespace {
+
+// The signal of a write past the limit (ulimit -f) goes to the thread that writes, and ends the
+// process unless that deals with it. A library may not change what the process does on a signal, so
+// it is held back in this thread for the write, and taken where the write has raised it.
+class FileSizeSignal {
+  public:
+    FileSizeSignal() {
+        ::sigemptyset(&signal_);
+        ::sigaddset(&signal_, SIGXFSZ);
+        sigset_t pending;
+        ::sigpending(&pending);
+        was_pending_ = ::sigismember(&pending, SIGXFSZ) == 1;
+        held_back_ = ::pthread_sigmask(SIG_BLOCK, &signal_, &before_) == 0;
+    }
+    FileSizeSignal(const FileSizeSignal&) = delete;
+    FileSizeSignal& operator=(const FileSizeSignal&) = delete;
+    ~FileSizeSignal() {
+        if (!held_back_) return;
+        const int saved = errno;
+        const timespec at_once{};
+        if (saved == EFBIG && !was_pending_) ::sigtimedwait(&signal_, nullptr, &at_once);
+        ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = saved;
+    }
+
+  private:
+    sigset_t signal_{};
+    sigset_t before_{};
+    bool was_pending_ = false;
+    bool held_back_ = false;
+};
+
+}  // namespace
 
 FileSystem::~FileSystem() = default;
 
@@ -32,6 +69,7 @@ ssize_t FileSystem::read(int file, void* bytes, std::size_t count) {
 }
 
 ssize_t FileSystem::write(int file, const void* bytes, std::size_t count) {
+    const FileSizeSignal held_back;
     return ::write(file, bytes, count);
 }
 

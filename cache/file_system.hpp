@@ -23,6 +23,7 @@ class FileSystem {
     virtual int open(int directory, const char* name, int flags, mode_t mode);
     virtual int close(int file);
     virtual ssize_t read(int file, void* bytes, std::size_t count);
+    // Past the process's limit for files it fails with EFBIG: no SIGXFSZ comes of it.
     virtual ssize_t write(int file, const void* bytes, std::size_t count);
     virtual int fsync(int file);
     virtual int rename(int directory, const char* from, const char* to);

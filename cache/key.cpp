@@ -8,6 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "core/printable.hpp"
+
 namespace jitney::cache {
 
 namespace {
@@ -117,6 +119,33 @@ Key make_key(std::string_view specialization, std::span<const Source> sources,
     for (const std::string& option : options)
         builder.option(option);
     return builder.finish();
+}
+
+std::string material_flaw(std::string_view material) {
+    const std::string no_key = "the key in it is not the text of a key";
+    const auto parsed = parse(material);
+    if (!parsed || parsed->lines.empty()) return no_key;
+    const std::string_view specialization = parsed->lines[0].text;
+    KeyBuilder builder(specialization);
+    for (const Line& line : std::span(parsed->lines).subspan(1)) {
+        if (line.tag == "source") {
+            const auto digest = Digest::from_hex(line.digest);
+            if (!digest) return no_key;
+            builder.source(line.text, *digest);
+        } else {
+            builder.option(line.text);
+        }
+    }
+    // Another tag, order, schema or length gives another text.
+    if (builder.finish().material != material) return no_key;
+    if (specialization.empty()) return "its specialization is empty";
+    if (specialization.size() > kMaxSpecializationBytes) {
+        return fmt::format("its specialization has {} bytes, more than {}", specialization.size(),
+                           kMaxSpecializationBytes);
+    }
+    if (printable(specialization) != specialization)
+        return "its specialization holds characters that can't be shown";
+    return {};
 }
 
 std::string specialization_of(std::string_view material) {

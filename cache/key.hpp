@@ -60,6 +60,11 @@ class KeyBuilder {
 Key make_key(std::string_view specialization, std::span<const Source> sources,
              std::span<const std::string> options);
 
+// Why a text is not the material of a key as KeyBuilder makes it, of a specialization that can be
+// shown; empty where it is. What comes from elsewhere is held to that before it is kept or listed.
+inline constexpr std::size_t kMaxSpecializationBytes = 4096;
+std::string material_flaw(std::string_view material);
+
 // The specialization text inside a key's material; empty when it is no such material.
 std::string specialization_of(std::string_view material);
 

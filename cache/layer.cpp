@@ -26,7 +26,15 @@ bool is_passing(int error) {
 }
 
 bool is_absence(int error) {
-    return error == ENOENT || error == ENOTDIR || error == ESTALE;
+    return error == ENOENT || error == ESTALE;
+}
+
+// A file, a pipe or a link in the place of a directory stays there, and each start would compile
+// what belongs into that directory.
+std::string why_unopened(int error) {
+    if (error == ENOTDIR || error == ELOOP)
+        return "is a file, a pipe or a link and no directory: remove it";
+    return "can't be opened: " + error_text(error);
 }
 
 }  // namespace
@@ -79,7 +87,13 @@ std::shared_ptr<const Handle> Layer::distrusted(const std::string& why) {
     return refuse(why);
 }
 
+std::string Layer::trouble() const {
+    const std::lock_guard guard(mutex_);
+    return trouble_;
+}
+
 void Layer::warn_passing(int error) {
+    trouble_ = "can't be opened for now: " + error_text(error);
     warnings_.once(
         fmt::format("cache directory {} can't be opened for now: {}", root_, error_text(error)));
 }
@@ -93,6 +107,7 @@ std::shared_ptr<const Handle> Layer::open(bool create) {
         if (files_.stat(directory_->get(), &status) == 0 && status.st_nlink > 0) return directory_;
         directory_ = nullptr;
     }
+    trouble_.clear();
     directory_ = open_checked(create && role_ == Role::writable);
     return directory_;
 }
@@ -129,8 +144,21 @@ std::shared_ptr<const Handle> Layer::refuse_error(const std::string& what, int e
 }
 
 Handle Layer::open_shard(const std::string& shard, bool create, std::string* why) {
+    std::string ignored;
+    std::string& reason = why != nullptr ? *why : ignored;
     const auto directory = open(create);
-    if (!directory) return {};
+    if (!directory) {
+        reason = refusal();
+        if (reason.empty()) reason = trouble();
+        return {};
+    }
+    const auto refuse_shard = [&](const std::string& its_reason, int error) {
+        reason = its_reason;
+        warnings_.once(
+            fmt::format("cache directory {}/{} is not used: it {}", root_, shard, reason));
+        errno = error;
+        return Handle();
+    };
     constexpr int kFlags = kDirectory | O_NOFOLLOW;
     Handle opened = open_file(files_, directory->get(), shard, kFlags);
     if (!opened && errno == ENOENT && create) {
@@ -144,42 +172,35 @@ Handle Layer::open_shard(const std::string& shard, bool create, std::string* why
     }
     if (!opened) {
         const int error = errno;
-        const std::string reason = "can't be opened: " + error_text(error);
-        if (why != nullptr && !is_absence(error)) *why = reason;
-        if (is_passing(error)) {
-            warn_passing(error);
-        } else if (!is_absence(error)) {
-            warnings_.once(
-                fmt::format("cache directory {}/{} is not used: it {}", root_, shard, reason));
-        }
-        errno = error;
-        return {};
+        if (is_absence(error)) return {};
+        return refuse_shard(why_unopened(error), error);
     }
     struct stat status {};
-    if (files_.stat(opened.get(), &status) != 0) return {};
-    if (const std::string reason = distrust(status, opened.get()); !reason.empty()) {
-        warnings_.once(
-            fmt::format("cache directory {}/{} is not used: it {}", root_, shard, reason));
-        if (why != nullptr) *why = reason;
-        errno = EPERM;
-        return {};
-    }
+    if (files_.stat(opened.get(), &status) != 0)
+        return refuse_shard("can't be examined: " + error_text(errno), errno);
+    if (const std::string distrusted = distrust(status, opened.get()); !distrusted.empty())
+        return refuse_shard(distrusted, EPERM);
     return opened;
 }
 
 ReadFile Layer::read(const std::string& shard, const std::string& name, std::uint64_t limit) {
     ReadFile result;
-    const Handle directory = open_shard(shard);
+    const Handle directory = open_shard(shard, false, &result.obstacle);
     if (!directory) return result;
     // O_NONBLOCK: opening a FIFO must not wait for its writer.
     result.file =
         open_file(files_, directory.get(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (!result.file) {
-        if (!is_absence(errno)) result.refusal = "can't be opened: " + error_text(errno);
+        if (is_absence(errno)) return result;
+        // A link says ELOOP, and is no error of reading.
+        result.unreadable = errno != ELOOP;
+        result.refusal = result.unreadable ? "can't be opened: " + error_text(errno)
+                                           : std::string("is a symbolic link");
         return result;
     }
     struct stat status {};
     if (files_.stat(result.file.get(), &status) != 0) {
+        result.unreadable = true;
         result.refusal = "can't be examined: " + error_text(errno);
     } else if (!S_ISREG(status.st_mode)) {
         result.refusal = "is not a regular file";
@@ -197,7 +218,8 @@ ReadFile Layer::read(const std::string& shard, const std::string& name, std::uin
     const std::uint64_t most = std::min(limit, result.identity.bytes + 1);
     if (!read_bytes(files_, result.file.get(), most, &result.bytes)) {
         result.bytes.clear();
-        if (errno != ESTALE) result.refusal = "can't be read: " + error_text(errno);
+        result.unreadable = errno != ESTALE;
+        if (result.unreadable) result.refusal = "can't be read: " + error_text(errno);
         return result;
     }
     result.present = true;
@@ -209,28 +231,6 @@ bool Layer::remove(const Handle& shard, const std::string& name, const FileIdent
     if (files_.stat_at(shard.get(), name.c_str(), &status) != 0) return errno == ENOENT;
     if (FileIdentity(status) != identity) return false;
     return files_.unlink(shard.get(), name.c_str()) == 0 || errno == ENOENT;
-}
-
-std::vector<ScannedFile> Layer::scan(std::vector<RefusedShard>* refused) {
-    std::vector<ScannedFile> found;
-    const auto directory = open();
-    std::vector<std::string> shards;
-    if (!directory || files_.list(directory->get(), &shards) != 0) return found;
-    for (const std::string& shard : shards) {
-        if (!is_shard(shard)) continue;
-        std::string why;
-        const Handle opened = open_shard(shard, false, &why);
-        if (!why.empty() && refused != nullptr) refused->push_back({shard, why});
-        std::vector<std::string> names;
-        if (!opened || files_.list(opened.get(), &names) != 0) continue;
-        for (std::string& name : names) {
-            struct stat status {};
-            if (files_.stat_at(opened.get(), name.c_str(), &status) != 0) continue;
-            found.push_back(
-                {shard, std::move(name), S_ISREG(status.st_mode), FileIdentity(status)});
-        }
-    }
-    return found;
 }
 
 }  // namespace jitney::cache

@@ -32,24 +32,13 @@ struct FileIdentity {
 };
 
 struct ReadFile {
-    bool present = false;  // a file that may be read stood there, and was read
-    std::string refusal;   // why the name was there and was not read; empty when it was absent
+    bool present = false;     // a file that may be read stood there, and was read
+    std::string refusal;      // why the name was there and was not read; empty when it was absent
+    bool unreadable = false;  // the refusal is an error of reading, and not what the file is
+    std::string obstacle;     // why its directory is not used; a warning has said so
     std::string bytes;
     FileIdentity identity;
     Handle file;
-};
-
-struct ScannedFile {
-    std::string shard;
-    std::string name;
-    bool regular = false;
-    FileIdentity identity;
-};
-
-// A directory of entries that is not used.
-struct RefusedShard {
-    std::string shard;
-    std::string reason;  // "can be written by others (mode 0777)"
 };
 
 class Layer {
@@ -69,8 +58,12 @@ class Layer {
     std::string refusal() const;
     // What mends a refusal for want of trust; empty where it has another reason, or there is none.
     std::string mend() const;
+    // Why the last open() failed for now, such as "can't be opened: Too many open files"; empty
+    // where it did not.
+    std::string trouble() const;
 
-    // A shard of the root; an empty handle when it is absent or refused, and then `why` says so.
+    // A shard of the root; an empty handle when it is absent, can't be made (errno), or is not
+    // used: then `why` says so, as a warning has.
     Handle open_shard(const std::string& shard, bool create = false, std::string* why = nullptr);
 
     // Reads a file of a shard, or its first `limit` bytes, if it may be trusted.
@@ -79,9 +72,6 @@ class Layer {
 
     // Removes the name if it still stands for that file; true when it is gone.
     bool remove(const Handle& shard, const std::string& name, const FileIdentity& identity);
-
-    // Every name in every shard, and the shards that can't be looked into.
-    std::vector<ScannedFile> scan(std::vector<RefusedShard>* refused = nullptr);
 
     // Why a file or directory with this status may not be trusted; empty if it may.
     std::string distrust(const struct stat& status, int file = -1) const;
@@ -103,6 +93,7 @@ class Layer {
     std::shared_ptr<const Handle> directory_;
     std::string refusal_;
     std::string mend_;
+    std::string trouble_;
 };
 
 }  // namespace jitney::cache

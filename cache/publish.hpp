@@ -6,18 +6,24 @@
 #include <string_view>
 
 #include "cache/layer.hpp"
+#include "cache/temporary.hpp"
 
 namespace jitney::cache {
 
-// Why it was not published; empty when it was.
-std::string publish(Layer& layer, const EntryName& name, std::string_view bytes);
+struct Publication {
+    bool done = false;
+    std::string error;  // why not; empty where a warning has said it already
+};
 
-// For a file outside of the cache (a bundle): the same steps beside `path`.
+Publication publish(Layer& layer, const EntryName& name, std::string_view bytes);
+
+// For a file outside of the cache too (a bundle): the same steps beside its place.
 class AtomicFile {
   public:
-    // Opens a temporary file in `directory` (a descriptor, or AT_FDCWD with a prefix such as
+    // Opens a temporary file in `directory` (a descriptor, or AT_FDCWD with a place such as
     // "some/where/"). An object without a file has error() set.
-    AtomicFile(FileSystem& files, int directory, std::string prefix, mode_t mode);
+    AtomicFile(FileSystem& files, int directory, const std::string& place, mode_t mode,
+               std::string_view prefix = kTempPrefix);
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
     ~AtomicFile();
@@ -32,9 +38,9 @@ class AtomicFile {
 
     FileSystem& files_;
     int directory_;
-    std::string temp_;
-    Handle file_;
+    Temporary temp_;      // whose lock is held until the file has its name
     bool named_ = false;  // the temporary name exists
+    Handle file_;         // what is written through, and closed before it is renamed
     std::string error_;
 };
 

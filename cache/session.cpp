@@ -4,19 +4,9 @@
 
 #include "cache/publish.hpp"
 #include "cache/sweep.hpp"
+#include "cache/usage.hpp"
 
 namespace jitney::cache {
-
-namespace {
-
-// Other processes publish too, so the estimate is replaced by a count now and then.
-constexpr int kPublishedBetweenCounts = 64;
-
-std::uint64_t nine_tenths(std::uint64_t bytes) {
-    return bytes - bytes / 10;
-}
-
-}  // namespace
 
 Session::Session(const Options& options, FileSystem& file_system, pid_t own_process,
                  Session* own_parent)
@@ -99,26 +89,17 @@ bool Session::keep(const Entry& entry) {
     // The same bytes would be rejected again by the next process.
     const auto head = decode_head(bytes, bytes.size());
     if (is_rejected(name, head.value->checksum)) return false;
-    if (const std::string why = publish(*layer, name, bytes); !why.empty()) {
-        if (layer->refusal().empty()) {
-            warnings.once(fmt::format("compiled kernels are not kept: cache directory {} {}",
-                                      layer->root(), why));
-        }
+    const auto warn = [&](const std::string& why) {
+        warnings.once(fmt::format("compiled kernels are not kept: cache directory {} {}",
+                                  layer->root(), why));
+    };
+    if (const std::string why = reserve(*layer, bytes.size(), max_bytes); !why.empty()) {
+        warn(why);
         return false;
     }
-    keep_within_size(name, bytes.size());
-    return true;
-}
-
-void Session::keep_within_size(const EntryName& name, std::uint64_t bytes) {
-    const std::lock_guard guard(mutex_);
-    if (used_bytes_ && *used_bytes_ + bytes <= max_bytes &&
-        ++published_since_count_ < kPublishedBetweenCounts) {
-        *used_bytes_ += bytes;
-        return;
-    }
-    used_bytes_ = sweep(*writable(), max_bytes, nine_tenths(max_bytes), name).bytes;
-    published_since_count_ = 0;
+    const Publication published = publish(*layer, name, bytes);
+    if (!published.error.empty()) warn(published.error);
+    return published.done;
 }
 
 }  // namespace jitney::cache

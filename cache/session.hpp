@@ -46,12 +46,8 @@ class Session {
     Flights flights;
 
   private:
-    void keep_within_size(const EntryName& name, std::uint64_t bytes);
-
     std::mutex mutex_;
     std::set<std::pair<std::string, Digest>> rejected_;
-    std::optional<std::uint64_t> used_bytes_;  // an estimate, between counts
-    int published_since_count_ = 0;
 };
 
 }  // namespace jitney::cache

@@ -65,11 +65,6 @@ struct Outcome {
     bool kept = false;       // when it was computed, here or by that thread: whether it is on disk
 };
 
-struct BadEntry {
-    std::string path;
-    std::string reason;
-};
-
 // How a layer stands. `refusal` says why it is not used; a root that does not exist is not an
 // error: the private one is made when there is something to keep.
 struct LayerState {
@@ -79,11 +74,15 @@ struct LayerState {
     std::string refusal;
     std::string mend;               // of a refusal for want of trust
     bool trusted = false;           // JITNEY_CACHE_TRUST names it
-    std::vector<BadEntry> refused;  // directories in it that are not used
+    std::vector<BadEntry> refused;  // directories in it that are not used, or can't be listed
+    std::vector<BadEntry> unread;   // files in it that can't be looked at
     std::uint64_t entries = 0;      // those that list() shows
     std::uint64_t bytes = 0;
     std::vector<BadEntry> damaged;     // files under an entry's name whose heads are no entry's
     std::uint64_t other_versions = 0;  // entries of another schema
+    std::uint64_t temps = 0;           // files being written, and those left by stopped processes
+    std::uint64_t temp_bytes = 0;
+    std::uint64_t abandoned_temps = 0;  // of them, those that nobody writes any more
 };
 
 struct Statistics {
@@ -92,6 +91,9 @@ struct Statistics {
     std::uint64_t bytes = 0;
     std::uint64_t damaged = 0;
     std::uint64_t other_versions = 0;
+    std::uint64_t temps = 0;
+    std::uint64_t temp_bytes = 0;
+    std::uint64_t abandoned_temps = 0;
     std::uint64_t max_bytes = 0;  // of the private layer
 };
 
@@ -110,21 +112,29 @@ struct Record {
 struct Verification {
     std::uint64_t checked = 0;
     std::vector<BadEntry> bad;
-    std::uint64_t bad_in_layers = 0;   // of them, those that nothing here replaces
+    std::uint64_t bad_that_stay = 0;   // of them, those that nothing here replaces
     std::uint64_t other_versions = 0;  // not of `checked`: entries of another schema
+    Gaps gaps;
 };
 
 struct Removal {
     std::uint64_t removed_entries = 0;
     std::uint64_t removed_bytes = 0;
+    std::uint64_t removed_temps = 0;
+    std::uint64_t removed_temp_bytes = 0;
     std::uint64_t entries = 0;  // that remain
     std::uint64_t bytes = 0;
+    std::uint64_t temps = 0;  // that remain: other processes write them
+    std::uint64_t temp_bytes = 0;
+    std::vector<BadEntry> stuck;  // what takes an entry's place, is none, and can't be removed
+    Gaps gaps;
 };
 
 struct ImportReport {
-    std::uint64_t imported = 0;
-    std::uint64_t present = 0;  // were there already
-    std::vector<BadEntry> bad;  // path is "entry N" of the bundle
+    std::uint64_t imported = 0;  // are in the cache now, and were not before
+    std::uint64_t present = 0;   // were there already
+    std::uint64_t left_out = 0;  // did not fit under the size cap beside those before them
+    std::vector<BadEntry> bad;   // path is "entry N" of the bundle
 };
 
 class Store {
@@ -157,20 +167,24 @@ class Store {
     // writing there, which leaves nothing behind. Empty where something could.
     std::string why_unwritable();
 
-    // For the command line. Order: by layer, then by specialization.
-    std::vector<Record> list();
+    // For the command line. Order: by layer, then by specialization. What could not be looked at is
+    // added to `gaps`.
+    std::vector<Record> list(Gaps* gaps = nullptr);
     Statistics stat();
     Verification verify();
     Removal prune(std::uint64_t max_bytes);
     Removal clear();
 
-    // Writes the entries of the records into one file, and returns how many are in it; entries
-    // that vanished or are damaged are left out. Throws jitney::Error if the file can't be written.
-    // What stands at `path` is replaced, whatever it is.
-    std::uint64_t export_bundle(const std::string& path, const std::vector<Record>& records);
+    // Writes the entries of the records into one file, and returns how many are in it. Entries that
+    // vanished are left out; so are those that are damaged or can't be read, which `left_out` then
+    // names. Throws jitney::Error if the file can't be written. What stands at `path` is replaced,
+    // whatever it is.
+    std::uint64_t export_bundle(const std::string& path, const std::vector<Record>& records,
+                                std::vector<BadEntry>* left_out = nullptr);
 
-    // Publishes every sound entry of the file. Throws jitney::Error if the file can't be read, is
-    // no bundle, or there is no private layer to import into.
+    // Publishes the sound entries of the file, as many as the size cap holds beside each other.
+    // Throws jitney::Error if the file can't be read, is no bundle, or there is no private layer to
+    // import into.
     ImportReport import_bundle(const std::string& path);
 
   private:

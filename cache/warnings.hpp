@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cache/options.hpp"
+#include "core/printable.hpp"
 
 namespace jitney::cache {
 
@@ -14,8 +15,9 @@ class Warnings {
   public:
     explicit Warnings(Warn warn) : warn_(std::move(warn)) {}
 
-    void once(const std::string& message) {
+    void once(std::string_view text) {
         if (!warn_) return;
+        const std::string message = printable(text);
         {
             const std::lock_guard guard(mutex_);
             // A bound, should messages ever differ without end.

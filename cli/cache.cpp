@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "cli/errors.hpp"
 #include "cli/file.hpp"
 #include "cli/output.hpp"
+#include "core/printable.hpp"
 
 namespace jitney::cli {
 
@@ -28,40 +30,59 @@ cache::Options options() {
     throw Error(ErrorCode::io, "there is no cache directory: set JITNEY_CACHE_DIR to one");
 }
 
-// Why the directory, or one in it, is not used; empty where all of it is.
-std::string refusal_of(const cache::LayerState& state) {
-    const auto sentence = [&state](const std::string& path, const std::string& reason) {
-        return fmt::format("the cache directory {} is not used: it {}; {}", path, reason,
-                           state.mend.empty() ? "mend that, or set JITNEY_CACHE_DIR to a directory "
-                                                "of your own"
-                                              : "to mend that, " + state.mend);
-    };
-    if (!state.refusal.empty()) return sentence(state.root, state.refusal);
-    if (state.refused.empty()) return {};
-    return sentence(state.refused.front().path, state.refused.front().reason);
+std::string sentence_of_directory(const cache::BadEntry& directory) {
+    return fmt::format("the cache directory {} is not used: it {}; {}", directory.path,
+                       directory.reason,
+                       directory.mend.empty()
+                           ? "mend that, or set JITNEY_CACHE_DIR to a directory of your own"
+                           : "to mend that, " + directory.mend);
+}
+
+// What would be wrong to say that all is well, since it could not look at all.
+int status_of(const cache::Gaps& gaps) {
+    for (const cache::BadEntry& directory : gaps.directories)
+        print_error(sentence_of_directory(directory));
+    for (const cache::BadEntry& file : gaps.files)
+        print_error(fmt::format("{} {}, and is in no count", file.path, file.reason));
+    return gaps.empty() ? kSuccess : kFailure;
+}
+
+void add(std::vector<cache::BadEntry>& all, const std::vector<cache::BadEntry>& more) {
+    for (const cache::BadEntry& each : more) {
+        const bool known = std::any_of(all.begin(), all.end(), [&](const cache::BadEntry& other) {
+            return other.path == each.path;
+        });
+        if (!known) all.push_back(each);
+    }
+}
+
+// Of one layer, and of all.
+cache::Gaps gaps_of(const cache::LayerState& state) {
+    cache::Gaps gaps{state.refused, state.unread};
+    if (!state.refusal.empty()) gaps.directories = {cache::BadEntry{state.root, state.refusal, state.mend}};
+    return gaps;
+}
+
+cache::Gaps gaps_of(const cache::Statistics& statistics) {
+    cache::Gaps gaps;
+    for (const cache::LayerState& state : statistics.layers) {
+        const cache::Gaps its = gaps_of(state);
+        add(gaps.directories, its.directories);
+        add(gaps.files, its.files);
+    }
+    return gaps;
 }
 
 void require_usable(cache::Store& store) {
     if (store.options().private_root.empty()) refuse_missing_directory();
-    const std::string refusal = refusal_of(store.stat().layers.front());
-    if (!refusal.empty()) throw Error(ErrorCode::io, refusal);
+    const cache::Gaps gaps = gaps_of(store.stat().layers.front());
+    if (!gaps.directories.empty())
+        throw Error(ErrorCode::io, sentence_of_directory(gaps.directories.front()));
 }
 
-// What looks at every entry would be wrong to say that all is well where there is none to look
-// at, or one is refused.
-int status_of_directories(const std::vector<cache::LayerState>& layers) {
-    if (layers.empty()) refuse_missing_directory();
-    for (const cache::LayerState& state : layers) {
-        const std::string refusal = refusal_of(state);
-        if (refusal.empty()) continue;
-        print_error(refusal);
-        return kFailure;
-    }
-    return kSuccess;
-}
-
-int status_of_directories(cache::Store& store) {
-    return status_of_directories(store.stat().layers);
+void require_layers(const cache::Store& store) {
+    const cache::Options& named = store.options();
+    if (named.private_root.empty() && named.readonly_roots.empty()) refuse_missing_directory();
 }
 
 Json json_of(const std::vector<cache::BadEntry>& bad) {
@@ -76,9 +97,37 @@ std::string text_of_others(std::uint64_t count) {
     return count == 0 ? std::string() : fmt::format(", and {} of another version of Jitney", count);
 }
 
+Json json_of(const cache::Gaps& gaps) {
+    std::vector<cache::BadEntry> all = gaps.directories;
+    all.insert(all.end(), gaps.files.begin(), gaps.files.end());
+    return json_of(all);
+}
+
+// ", and 3 temporary files, 1.2 MiB"; empty where there are none.
+std::string text_of_temps(std::uint64_t count, std::uint64_t bytes) {
+    if (count == 0) return {};
+    return fmt::format(", and {} temporary file{}, {}", count, plural(count), text_of_bytes(bytes));
+}
+
+Json json_of_temps(std::uint64_t count, std::uint64_t bytes) {
+    return {{"files", count}, {"bytes", bytes}};
+}
+
+template <class State>  // a layer's, or of all of them
+Json json_of_temps(const State& state) {
+    Json json = json_of_temps(state.temps, state.temp_bytes);
+    json["abandoned"] = state.abandoned_temps;
+    return json;
+}
+
 // ", and 2 damaged files, which jitney cache verify names"; empty where there are none.
 std::string text_of_rest(const cache::Statistics& statistics) {
     std::string text = text_of_others(statistics.other_versions);
+    text += text_of_temps(statistics.temps, statistics.temp_bytes);
+    if (const std::uint64_t count = statistics.abandoned_temps; count != 0) {
+        text +=
+            fmt::format(" ({} left by stopped processes, which jitney cache prune removes)", count);
+    }
     if (const std::uint64_t count = statistics.damaged; count != 0) {
         text += fmt::format(", and {} damaged file{}, which jitney cache verify names", count,
                             plural(count));
@@ -88,8 +137,13 @@ std::string text_of_rest(const cache::Statistics& statistics) {
 
 int list(bool json) {
     cache::Store store(options());
-    const std::vector<cache::Record> records = store.list();
+    require_layers(store);
+    cache::Gaps gaps;
+    const std::vector<cache::Record> records = store.list(&gaps);
     const cache::Statistics statistics = store.stat();
+    const cache::Gaps more = gaps_of(statistics);
+    add(gaps.directories, more.directories);
+    add(gaps.files, more.files);
     if (json) {
         Json entries = Json::array();
         for (const cache::Record& record : records) {
@@ -103,8 +157,9 @@ int list(bool json) {
         }
         print_json({{"entries", std::move(entries)},
                     {"damaged", statistics.damaged},
-                    {"other_versions", statistics.other_versions}});
-        return status_of_directories(statistics.layers);
+                    {"other_versions", statistics.other_versions},
+                    {"unread", json_of(gaps)}});
+        return status_of(gaps);
     }
     Table table({"specialization", "compiler", "bytes>", "last used (UTC)"});
     std::uint64_t bytes = 0;
@@ -116,11 +171,12 @@ int list(bool json) {
     if (!records.empty()) print(table.text());
     print(fmt::format("{} entr{}, {}{}\n", records.size(), plural(records.size(), "y", "ies"),
                       text_of_bytes(bytes), text_of_rest(statistics)));
-    return status_of_directories(statistics.layers);
+    return status_of(gaps);
 }
 
 int stat(bool json) {
     cache::Store store(options());
+    require_layers(store);
     const cache::Statistics statistics = store.stat();
     if (json) {
         Json layers = Json::array();
@@ -130,19 +186,22 @@ int stat(bool json) {
                               {"exists", layer.exists},
                               {"refusal", layer.refusal},
                               {"refused", json_of(layer.refused)},
+                              {"unread", json_of(layer.unread)},
                               {"entries", layer.entries},
                               {"bytes", layer.bytes},
                               {"damaged", json_of(layer.damaged)},
-                              {"other_versions", layer.other_versions}});
+                              {"other_versions", layer.other_versions},
+                              {"temporary", json_of_temps(layer)}});
         }
         print_json({{"root", store.options().private_root},
                     {"entries", statistics.entries},
                     {"bytes", statistics.bytes},
                     {"damaged", statistics.damaged},
                     {"other_versions", statistics.other_versions},
+                    {"temporary", json_of_temps(statistics)},
                     {"max_bytes", statistics.max_bytes},
                     {"layers", std::move(layers)}});
-        return status_of_directories(statistics.layers);
+        return status_of(gaps_of(statistics));
     }
     Table table({"directory", "", "entries>", "bytes>", ""});
     for (const cache::LayerState& layer : statistics.layers) {
@@ -156,38 +215,45 @@ int stat(bool json) {
                       statistics.entries, plural(statistics.entries, "y", "ies"),
                       text_of_bytes(statistics.bytes), text_of_rest(statistics),
                       text_of_bytes(statistics.max_bytes)));
-    return status_of_directories(statistics.layers);
+    return status_of(gaps_of(statistics));
 }
 
 void print_bad(const std::vector<cache::BadEntry>& bad) {
     for (const cache::BadEntry& each : bad)
-        print(fmt::format("{}: {}\n", each.path, each.reason));
+        print(fmt::format("{}: {}\n", printable(each.path), printable(each.reason)));
 }
 
 std::string fate_of(const cache::Verification& verification) {
-    const std::uint64_t stay = verification.bad_in_layers;
+    const std::uint64_t stay = verification.bad_that_stay;
     if (stay == 0) return "and are replaced by it";
-    if (stay == verification.bad.size()) {
-        return "and stay, as read-only layers are never changed: remove or mend them there";
-    }
+    const char* const stuck =
+        "read-only layers are never changed, and neither a directory with something in it nor a "
+        "file "
+        "in a wrong place is removed";
+    if (stay == verification.bad.size())
+        return fmt::format("and stay, since {}: remove or mend them there", stuck);
     return fmt::format(
-        "and are replaced by it, but for {} in read-only layers: remove or mend those there", stay);
+        "and are replaced by it, but for {} that stay{}, since {}: remove or mend those there",
+        stay, stay == 1 ? "s" : "", stuck);
 }
 
 int verify(bool json) {
     cache::Store store(options());
+    require_layers(store);
     const cache::Verification verification = store.verify();
     if (json) {
         print_json({{"checked", verification.checked},
                     {"bad", json_of(verification.bad)},
-                    {"other_versions", verification.other_versions}});
+                    {"other_versions", verification.other_versions},
+                    {"unread", json_of(verification.gaps)}});
     } else {
         print_bad(verification.bad);
         print(fmt::format("{} entr{} checked, {} bad{}\n", verification.checked,
                           plural(verification.checked, "y", "ies"), verification.bad.size(),
                           text_of_others(verification.other_versions)));
     }
-    if (verification.bad.empty()) return status_of_directories(store);
+    const int status = status_of(verification.gaps);
+    if (verification.bad.empty()) return status;
     print_error(fmt::format("{} of {} entries can't be used; they cost a compile each, {}",
                             verification.bad.size(), verification.checked, fate_of(verification)));
     return kFailure;
@@ -197,14 +263,27 @@ void print_removal(const cache::Removal& removal, bool json) {
     if (json) {
         print_json({{"removed", removal.removed_entries},
                     {"removed_bytes", removal.removed_bytes},
+                    {"removed_temporary",
+                     json_of_temps(removal.removed_temps, removal.removed_temp_bytes)},
                     {"entries", removal.entries},
-                    {"bytes", removal.bytes}});
+                    {"bytes", removal.bytes},
+                    {"temporary", json_of_temps(removal.temps, removal.temp_bytes)},
+                    {"unread", json_of(removal.gaps)}});
         return;
     }
-    print(fmt::format("removed {} entr{}, {}; {} left, {}\n", removal.removed_entries,
-                      plural(removal.removed_entries, "y", "ies"),
-                      text_of_bytes(removal.removed_bytes), removal.entries,
-                      text_of_bytes(removal.bytes)));
+    print(fmt::format(
+        "removed {} entr{}, {}{}; {} left, {}{}\n", removal.removed_entries,
+        plural(removal.removed_entries, "y", "ies"), text_of_bytes(removal.removed_bytes),
+        text_of_temps(removal.removed_temps, removal.removed_temp_bytes), removal.entries,
+        text_of_bytes(removal.bytes), text_of_temps(removal.temps, removal.temp_bytes)));
+}
+
+// Whether all could be looked at, and nothing stands in the place of an entry.
+int status_of(const cache::Removal& removal) {
+    for (const cache::BadEntry& each : removal.stuck)
+        print_error(fmt::format("{} {}", each.path, each.reason));
+    const int status = status_of(removal.gaps);
+    return removal.stuck.empty() ? status : kFailure;
 }
 
 int prune(const std::string& limit, bool json) {
@@ -221,7 +300,8 @@ int prune(const std::string& limit, bool json) {
     require_usable(store);
     const cache::Removal removal = store.prune(max_bytes);
     print_removal(removal, json);
-    if (removal.bytes <= max_bytes) return kSuccess;
+    const int status = status_of(removal);
+    if (removal.bytes <= max_bytes) return status;
     print_error(fmt::format("{} entr{} could not be removed: {} are left, more than {}",
                             removal.entries, plural(removal.entries, "y", "ies"),
                             text_of_bytes(removal.bytes), text_of_bytes(max_bytes)));
@@ -233,7 +313,8 @@ int clear(bool json) {
     require_usable(store);
     const cache::Removal removal = store.clear();
     print_removal(removal, json);
-    if (removal.entries == 0) return kSuccess;
+    const int status = status_of(removal);
+    if (removal.entries == 0) return status;
     print_error(fmt::format("{} entr{} could not be removed", removal.entries,
                             plural(removal.entries, "y", "ies")));
     return kFailure;
@@ -241,13 +322,29 @@ int clear(bool json) {
 
 int export_to(const std::string& file, bool json) {
     cache::Store store(options());
-    const std::uint64_t count = store.export_bundle(replaceable(file), store.list());
+    require_layers(store);
+    cache::Gaps gaps;
+    const std::vector<cache::Record> records = store.list(&gaps);
+    std::vector<cache::BadEntry> left_out;
+    const std::uint64_t count = store.export_bundle(replaceable(file), records, &left_out);
+    // Those whose heads are damaged are in no list.
+    for (const cache::LayerState& state : store.stat().layers)
+        add(left_out, state.damaged);
     if (json) {
-        print_json({{"file", file}, {"exported", count}});
+        print_json({{"file", file},
+                    {"exported", count},
+                    {"left_out", json_of(left_out)},
+                    {"unread", json_of(gaps)}});
     } else {
-        print(fmt::format("exported {} entr{} to {}\n", count, plural(count, "y", "ies"), file));
+        print_bad(left_out);
+        print(fmt::format("exported {} entr{} to {}\n", count, plural(count, "y", "ies"),
+                          printable(file)));
     }
-    return status_of_directories(store);
+    const int status = status_of(gaps);
+    if (left_out.empty()) return status;
+    print_error(fmt::format("{} entr{} could not be exported: {}", left_out.size(),
+                            plural(left_out.size(), "y", "ies"), left_out.front().reason));
+    return kFailure;
 }
 
 int import_from(const std::string& file, bool json) {
@@ -258,13 +355,21 @@ int import_from(const std::string& file, bool json) {
         print_json({{"file", file},
                     {"imported", report.imported},
                     {"present", report.present},
+                    {"left_out", report.left_out},
                     {"bad", json_of(report.bad)}});
     } else {
         print_bad(report.bad);
         print(fmt::format("imported {} entr{}, {} had been there\n", report.imported,
                           plural(report.imported, "y", "ies"), report.present));
     }
-    if (report.bad.empty()) return kSuccess;
+    if (report.left_out != 0) {
+        print_error(
+            fmt::format("{} entr{} of {} did not fit: the private directory is kept under {} "
+                        "(JITNEY_CACHE_MAX_BYTES), so raise that and import again",
+                        report.left_out, plural(report.left_out, "y", "ies"), file,
+                        text_of_bytes(store.options().max_bytes)));
+    }
+    if (report.bad.empty()) return report.left_out == 0 ? kSuccess : kFailure;
     print_error(fmt::format("{} entr{} of {} could not be imported: {}", report.bad.size(),
                             plural(report.bad.size(), "y", "ies"), file,
                             report.bad.front().reason));

@@ -5,6 +5,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "core/printable.hpp"
+
 namespace jitney::cli {
 
 namespace {
@@ -13,8 +15,9 @@ namespace {
 void print_line(const char* kind, std::string_view message) noexcept {
     try {
         const std::size_t end = std::min(message.find('\n'), message.size());
-        std::string text = "jitney: " + std::string(kind) + ": " + one_line(message.substr(0, end));
-        text += message.substr(end);
+        std::string text =
+            "jitney: " + std::string(kind) + ": " + printable(message.substr(0, end));
+        text += printable_lines(message.substr(end));
         if (text.back() != '\n') text += '\n';
         std::fputs(text.c_str(), stderr);
     } catch (const std::bad_alloc&) {
@@ -26,15 +29,6 @@ void print_line(const char* kind, std::string_view message) noexcept {
 
 int exit_status_of(ErrorCode code) noexcept {
     return code == ErrorCode::invalid_argument ? kBadInput : kFailure;
-}
-
-std::string one_line(std::string_view text) {
-    std::string line;
-    for (const char c : text) {
-        const auto code = static_cast<unsigned char>(c);
-        line += code < 0x20 || code == 0x7f ? ' ' : c;
-    }
-    return line;
 }
 
 void print_error(std::string_view message) noexcept {

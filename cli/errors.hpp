@@ -15,9 +15,6 @@ inline constexpr int kBadInput = 2;
 
 int exit_status_of(ErrorCode code) noexcept;
 
-// The text without a line break or another control character.
-std::string one_line(std::string_view text);
-
 // "jitney: error: ..." and "jitney: warning: ...", one line each, and below it what follows a line
 // break in the message: a compiler's log.
 void print_error(std::string_view message) noexcept;

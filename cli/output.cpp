@@ -10,6 +10,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "core/printable.hpp"
 #include "jitney/error.hpp"
 
 namespace jitney::cli {
@@ -53,20 +54,24 @@ Table::Table(std::vector<std::string> header) {
 
 void Table::add(std::vector<std::string> row) {
     row.resize(right_.size());
+    for (std::string& cell : row)
+        cell = printable(cell);
     rows_.push_back(std::move(row));
 }
 
 std::string Table::text() const {
+    constexpr std::size_t kWidest = 160;
     std::vector<std::size_t> widths(right_.size(), 0);
     for (const auto& row : rows_) {
         for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], width_of(row[i]));
+            widths[i] = std::min(std::max(widths[i], width_of(row[i])), kWidest);
     }
     std::string text;
     for (const auto& row : rows_) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i) {
-            const std::string space(widths[i] - width_of(row[i]), ' ');
+            const std::size_t width = width_of(row[i]);
+            const std::string space(widths[i] > width ? widths[i] - width : 0, ' ');
             if (i != 0) line += "  ";
             line += right_[i] ? space + row[i] : row[i] + space;
         }

@@ -18,7 +18,8 @@ void print_json(const Json& value);
 // Writes out what was printed. Throws Error (io) where it could not be written.
 void flush_output();
 
-// Rows in aligned columns; a column whose header ends in '>' is aligned to the right.
+// Rows in aligned columns; a column whose header ends in '>' is aligned to the right. Cells are
+// shown as printable text, and one of more than 160 characters does not widen the others.
 class Table {
   public:
     explicit Table(std::vector<std::string> header);

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "cli/errors.hpp"
+#include "core/printable.hpp"
 
 namespace jitney::cli {
 
@@ -33,7 +33,7 @@ void ProgressBar::show(std::size_t done, std::size_t total, std::string_view tex
     constexpr std::size_t kCells = 24;
     const std::size_t filled = kCells * done / total;
     std::string line = fmt::format("[{}{}] {}/{} {}", std::string(filled, '#'),
-                                   std::string(kCells - filled, '.'), done, total, one_line(text));
+                                   std::string(kCells - filled, '.'), done, total, printable(text));
     line.resize(std::min(line.size(), columns() - 1));
     std::fputs((kEraseLine + line).c_str(), stderr);
     shown_ = true;

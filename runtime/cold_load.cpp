@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "jitney/error.hpp"
 #include "runtime/compiler.hpp"
@@ -108,9 +110,7 @@ class Loader {
             lookup_ms_ += watch_.lap();
             CompiledKernel compiled = compile(source_);
             compile_ms_ = watch_.lap();
-            if (!compiled.log.empty()) {
-                log::info(fmt::format("{}: NVRTC says: {}", source_.specialization, compiled.log));
-            }
+            say_log(compiled.log);
             result_.compiled = true;
             return std::move(compiled.entry);
         });
@@ -123,6 +123,15 @@ class Loader {
         if (!try_entry(*outcome.entry)) throw_rejected();
         say(outcome.origin == cache::Origin::computed ? "compiled" : "compiled by another thread",
             *outcome.entry);
+    }
+
+    void say_log(std::string_view log) const {
+        while (!log.empty()) {
+            const std::string_view line = log.substr(0, log.find('\n'));
+            log.remove_prefix(std::min(line.size() + 1, log.size()));
+            if (!line.empty())
+                log::info(fmt::format("{}: NVRTC says: {}", source_.specialization, line));
+        }
     }
 
     // Another process published an entry that the driver refuses; it is rejected by now.

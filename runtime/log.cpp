@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "core/printable.hpp"
+
 namespace jitney::runtime::log {
 namespace {
 
@@ -64,7 +66,11 @@ bool enabled(Level level) noexcept {
 
 void write(Level level, std::string_view message) noexcept {
     if (!enabled(level)) return;
-    instance().logger.log(level_of(level), spdlog::string_view_t(message.data(), message.size()));
+    try {
+        // What is quoted in it may come from anywhere, and must not make a line of its own.
+        instance().logger.log(level_of(level), spdlog::string_view_t(printable(message)));
+    } catch (...) {  // without memory there is no message
+    }
 }
 
 }  // namespace jitney::runtime::log

@@ -1,5 +1,7 @@
 #include "tests/cache/support.hpp"
 
+#include "cache/usage.hpp"
+
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,6 +147,7 @@ std::vector<std::string> names_under(const std::string& root, std::string_view p
     for (fs::recursive_directory_iterator at(root, ignored), end; at != end;
          at.increment(ignored)) {
         const std::string name = at->path().filename().string();
+        if (name == kUsageName) continue;  // of the directory itself, and always there
         if (!at->is_directory(ignored) && name.starts_with(prefix)) names.push_back(name);
     }
     return names;

@@ -1,7 +1,9 @@
 // Export and import: only what is sound travels, and a damaged bundle can't harm.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "cache/little_endian.hpp"
+#include "cache/temporary.hpp"
 #include "jitney/error.hpp"
 #include "tests/cache/faulty_files.hpp"
 
@@ -165,4 +167,99 @@ TEST_CASE("faults of export and import are errors that say what to do") {
     const ImportReport report = full.import_bundle(temp / "bundle");
     CHECK(report.imported == 2);
     CHECK(report.bad.size() == 1);
+}
+
+TEST_CASE("an import keeps what the cap holds, and counts what it left out") {
+    TempDir temp;
+    const std::string bundle = bundle_of(temp);
+    const std::uint64_t one = encode(sample_entry("128")).size();
+    for (const std::uint64_t fit : {0U, 1U, 2U, 3U}) {
+        for (const bool had_others : {false, true}) {
+            const std::string root =
+                temp / ("target" + std::to_string(fit) + (had_others ? "o" : ""));
+            if (had_others) {
+                Store store(options_for(root));
+                for (const char* variant : {"1", "2"}) {
+                    get(store, variant);
+                    set_age(path_of(root, sample_key(variant)), 100);
+                }
+            }
+            Options options = options_for(root);
+            options.max_bytes = fit * one + one / 2;
+            write_file(temp / "given", bundle);
+            const ImportReport report = Store(options).import_bundle(temp / "given");
+            CHECK(report.bad.empty());
+            CHECK(report.imported + report.left_out == 3);
+            const Statistics statistics = Store(options_for(root)).stat();
+            if (report.imported != 0) CHECK(statistics.bytes <= options.max_bytes);
+            std::uint64_t there = 0;
+            for (const char* variant : {"64", "128", "256"})
+                there += exists(path_of(root, sample_key(variant)));
+            CHECK(report.imported == there);
+            if (!had_others) CHECK(report.imported == fit);
+        }
+    }
+}
+
+TEST_CASE("an entry whose key is no key's text is not imported, listed or used") {
+    const std::string source = "source 8 common/x 5d41402abc4b2a76b9719d911017c592\n";
+    const std::vector<std::string> materials = {
+        "",
+        "junk",
+        "jitney-key 1\n",
+        "jitney-key 1\nspecialization 0 \n" + source,
+        "jitney-key 2\nspecialization 1 k\n" + source,
+        "jitney-key 1\nspecialization 01 k\n" + source,
+        "jitney-key 1\n" + source + "specialization 1 k\n",
+        "jitney-key 1\nspecialization 1 k\nspecialization 1 k\n",
+        "jitney-key 1\nspecialization 1 k\nmore 1 k\n",
+        "jitney-key 1\nspecialization 1 k\nsource 1 x zz41402abc4b2a76b9719d911017c592\n",
+        KeyBuilder("k\n2 entries, 3 B").finish().material,
+        KeyBuilder("k\x1b[2J").finish().material,
+        KeyBuilder(std::string(kMaxSpecializationBytes + 1, 'k')).finish().material,
+    };
+    CHECK(material_flaw(sample_key().material).empty());
+    CHECK(material_flaw(KeyBuilder(std::string(kMaxSpecializationBytes, 'k')).finish().material)
+              .empty());
+    for (const std::string& material : materials) {
+        INFO(material.substr(0, 100));
+        CHECK_FALSE(material_flaw(material).empty());
+        Entry entry = sample_entry();
+        entry.material = material;
+        const std::string bytes = encode(entry);
+        std::string bundle("\x89JITBND\n", 8);
+        put_u32(bundle, kSchema);
+        put_u32(bundle, 1);
+        put_u64(bundle, bytes.size());
+        TempDir temp;
+        const ImportReport report = import(temp, bundle + bytes, temp / "target");
+        CHECK(report.imported == 0);
+        CHECK(report.bad.size() == 1);
+        // Put in place by hand, it is damaged.
+        const std::string root = temp / "cache";
+        REQUIRE(Store(options_for(root)).put(sample_key(), sample_entry()));
+        write_file(path_of(root, Key::from_material(material)), bytes);
+        Store store(options_for(root));
+        CHECK(store.list().size() == 1);
+        CHECK(store.stat().damaged == 1);
+        CHECK(store.verify().bad.size() == 1);
+        CHECK_FALSE(store.put(Key::from_material(material), sample_entry()));
+    }
+}
+
+TEST_CASE("what a killed export left is removed by the next, and nothing else is") {
+    TempDir temp;
+    bundle_of(temp);
+    Store store(options_for(temp / "source"));
+    const std::string left = temp / ".jitney-export-1-0-abc";
+    for (const std::string& name : {left, temp / ".tmp-1-0-abc", temp / ".jitney-export-mine"})
+        write_file(name, "half");
+    QuickFiles files;
+    const Temporary written =
+        Temporary::create(files, AT_FDCWD, temp / "", kBundleTempPrefix, 0600);
+    REQUIRE(store.export_bundle(temp / "again", store.list()) == 3);
+    CHECK_FALSE(exists(left));
+    CHECK(exists(temp / ".tmp-1-0-abc"));
+    CHECK(exists(temp / ".jitney-export-mine"));
+    CHECK(exists(written.name));
 }

@@ -1,6 +1,11 @@
 // The size cap: what is removed, what is spared, and what clocks can do about it.
-#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "cache/temporary.hpp"
 #include "tests/cache/faulty_files.hpp"
 
 using namespace jitney::cache;
@@ -158,41 +163,77 @@ TEST_CASE("clocks a day off, or in 1970, cost nothing but the order") {
     }
 }
 
-TEST_CASE("an entry from the future does not stay for ever") {
+TEST_CASE("entries dated beyond now count as the oldest") {
     TempDir temp;
     const std::string root = temp / "cache";
-    fill(root, "01");
-    set_age(path_of(root, sample_key("0")), -86400L * 4000);
-    Store store(capped(root, 3 * entry_bytes()));
-    for (const char* variant : {"2", "3", "4", "5", "6"})
-        REQUIRE(get(store, variant).computed);
-    CHECK(present(root).find('0') == std::string::npos);
+    fill(root, "0123");
+    set_age(path_of(root, sample_key("0")), 5000);
+    set_age(path_of(root, sample_key("1")), -86400L * 4000);
+    set_age(path_of(root, sample_key("2")), -2 * 3600);
+    set_age(path_of(root, sample_key("3")), -600);  // clocks may differ by that
+    Store store(options_for(root));
+    store.prune(2 * entry_bytes());
+    CHECK(present(root) == "03");
+    store.prune(entry_bytes());
+    CHECK(present(root) == "3");
 }
 
-TEST_CASE("leftovers older than an hour are cleared, young ones and strangers are not") {
+TEST_CASE("leftovers that nobody holds are cleared at once, live writers and strangers are not") {
     TempDir temp;
     const std::string root = temp / "cache";
     fill(root, "0");
     const std::string shard = root + "/" + sample_key("0").digest.hex().substr(0, 2) + "/";
     const std::string lock = ".lock-" + sample_key("0").digest.hex();
-    const std::string other_lock = ".lock-" + sample_key("1").digest.hex();
-    for (const std::string& name : {std::string(".tmp-1-0-a"), std::string(".tmp-1-0-b"),
-                                    std::string("README"), lock, other_lock}) {
+    for (const std::string& name :
+         {std::string(".tmp-1-0-a"), std::string(".tmp-1-0-b"), std::string("README"), lock}) {
         write_file(shard + name, "half");
-        if (name != ".tmp-1-0-b" && name != other_lock) set_age(shard + name, 3700);
     }
+    set_age(shard + ".tmp-1-0-b", -100000);
     write_file(root + "/notes", "a file of the user's");
-    set_age(root + "/notes", 100000);
+    QuickFiles files;
+    Temporary written = Temporary::create(files, AT_FDCWD, shard, kTempPrefix, 0600);
+    REQUIRE(::write(written.file.get(), "12345", 5) == 5);
+    set_age(written.name, 100000);
+
     Store store(options_for(root));
-    REQUIRE(get(store, "1").computed);
+    const Statistics before = store.stat();
+    CHECK(before.temps == 3);
+    CHECK(before.abandoned_temps == 2);
+    CHECK(before.temp_bytes == 4 + 4 + 5);
+    CHECK(before.layers[0].abandoned_temps == 2);
+
+    const Removal removal = store.clear();
+    CHECK(removal.removed_temps == 2);
+    CHECK(removal.removed_temp_bytes == 8);
+    CHECK(removal.temps == 1);
+    CHECK(removal.temp_bytes == 5);
+    CHECK(present(root).empty());
     CHECK_FALSE(exists(shard + ".tmp-1-0-a"));
-    CHECK(exists(shard + ".tmp-1-0-b"));
+    CHECK_FALSE(exists(shard + ".tmp-1-0-b"));
     CHECK_FALSE(exists(shard + lock));
+    CHECK(exists(written.name));
     CHECK(exists(shard + "README"));
     CHECK(exists(root + "/notes"));
-    store.clear();
-    CHECK(present(root).empty());
-    CHECK(exists(shard + "README"));
+    CHECK(store.stat().abandoned_temps == 0);
+}
+
+TEST_CASE("without locks, age tells what is left over") {
+    TempDir temp;
+    const std::string root = temp / "cache";
+    fill(root, "0");
+    const std::string shard = root + "/" + sample_key("0").digest.hex().substr(0, 2) + "/";
+    for (const char* name : {".tmp-1-0-a", ".tmp-1-0-b"})
+        write_file(shard + name, "half");
+    set_age(shard + ".tmp-1-0-a", 3700);
+    FaultyFiles files;
+    files.only = "flock";
+    files.mode = FaultyFiles::Mode::from_then_on;
+    files.error = EOPNOTSUPP;
+    Options options = options_for(root);
+    options.file_system = &files;
+    const Removal removal = Store(options).prune(UINT64_MAX);
+    CHECK(removal.removed_temps == 1);
+    CHECK_FALSE(exists(shard + ".tmp-1-0-a"));
     CHECK(exists(shard + ".tmp-1-0-b"));
 }
 
@@ -255,4 +296,77 @@ TEST_CASE("other processes' entries are counted too, sooner or later") {
     for (int i = 300; i < 370; ++i)
         REQUIRE(get(store, std::to_string(i)).computed);
     CHECK(store.stat().bytes <= cap);
+}
+
+TEST_CASE("writers that do not know of each other stay under the cap together") {
+    // Each fills the cache alone, without an end of its own; what is there is counted meanwhile.
+    constexpr int kWriters = 4;
+    constexpr int kEntries = 40;
+    TempDir temp(Place::memory);
+    const std::string root = temp / "cache";
+    const std::uint64_t one = entry_bytes("1000");
+    const std::uint64_t cap = 12 * one;
+    std::vector<int> writers;
+    for (int writer = 0; writer < kWriters; ++writer) {
+        writers.push_back(start_child([&, writer] {
+            Store store(capped(root, cap));
+            for (int i = 0; i < kEntries; ++i) {
+                const std::string variant = std::to_string(1000 + writer * kEntries + i);
+                if (!get(store, variant).right) return 1;
+                std::uint64_t bytes = 0;
+                for (const auto& item : std::filesystem::recursive_directory_iterator(root)) {
+                    std::error_code gone;
+                    const std::uintmax_t size = item.file_size(gone);
+                    if (item.path().extension() == ".cubin" && !gone) bytes += size;
+                }
+                if (bytes > cap + kWriters * one) return 2;
+            }
+            return 0;
+        }));
+    }
+    for (const int writer : writers)
+        CHECK(wait_child(writer) == 0);
+    CHECK(Store(options_for(root)).stat().bytes <= cap);
+    CHECK(Store(options_for(root)).stat().bytes >= cap / 2);
+}
+
+TEST_CASE("the sum of the bytes is one of all writers, and is counted anew where it is lost") {
+    TempDir temp;
+    const std::string root = temp / "cache";
+    const std::uint64_t one = entry_bytes("1");
+    Store first(capped(root, 4 * one));
+    Store second(capped(root, 4 * one));
+    for (const char* variant : {"0", "1"}) {
+        REQUIRE(get(first, variant).computed);
+        REQUIRE(get(second, std::string(1, static_cast<char>(variant[0] + 2))).computed);
+    }
+    CHECK(read_file(root + "/.usage") == "jitney-usage 1 " + std::to_string(4 * one) + " 4\n");
+    REQUIRE(get(second, "4").computed);  // over the cap, down to nine tenths
+    CHECK(present(root).size() == 3);
+    char variant = '5';
+    for (const char* text : {"", "junk", "jitney-usage 1 5", "jitney-usage 1 0 0\nmore"}) {
+        write_file(root + "/.usage", text);
+        REQUIRE(get(first, std::string(1, variant++)).computed);
+        CHECK(first.stat().bytes <= 4 * one);
+        CHECK(read_file(root + "/.usage").starts_with("jitney-usage 1 "));
+    }
+}
+
+TEST_CASE("entries that can't be removed keep new ones out, and a warning says why") {
+    TempDir temp;
+    const std::string root = temp / "cache";
+    fill(root, "01");
+    FaultyFiles files;
+    files.only = "unlink";
+    files.mode = FaultyFiles::Mode::from_then_on;
+    files.error = EACCES;
+    WarningLog log;
+    Options options = capped(root, 2 * entry_bytes());
+    options.file_system = &files;
+    options.warn = log.sink();
+    Store store(options);
+    CHECK_FALSE(store.put(sample_key("2"), sample_entry("2")));
+    CHECK(present(root) == "01");
+    CHECK(log.count() == 1);
+    CHECK(log.mentions("JITNEY_CACHE_MAX_BYTES"));
 }

@@ -215,3 +215,117 @@ TEST_CASE("without locks everything works, and one warning says that there are n
     CHECK(log.count() == 1);
     CHECK(log.mentions("lock"));
 }
+
+namespace {
+
+// Everything that a command tells of the cache of three entries, and whether it tells of a gap.
+struct Told {
+    std::size_t listed = 0;
+    std::uint64_t counted = 0;
+    std::uint64_t checked = 0;
+    bool list_gap = false;
+    bool stat_gap = false;
+    bool verify_gap = false;
+};
+
+Told tell(Store& store) {
+    Told told;
+    Gaps gaps;
+    told.listed = store.list(&gaps).size();
+    told.list_gap = !gaps.empty();
+    const Statistics statistics = store.stat();
+    const LayerState& layer = statistics.layers[0];
+    told.counted = statistics.entries;
+    told.stat_gap = !layer.refusal.empty() || !layer.refused.empty() || !layer.unread.empty();
+    const Verification verification = store.verify();
+    told.checked = verification.checked;
+    told.verify_gap = !verification.gaps.empty();
+    CHECK(verification.bad.empty());
+    CHECK(statistics.damaged == 0);
+    return told;
+}
+
+void fill_three(const std::string& root) {
+    Store store(options_for(root));
+    for (const char* variant : {"64", "128", "256"})
+        REQUIRE(get(store, variant).computed);
+}
+
+}  // namespace
+
+TEST_CASE("a list that leaves something out says so, whatever could not be read") {
+    for (const char* name : {"open", "list", "read", "stat", "stat_at"}) {
+        for (const int error : {EMFILE, EIO, ENOMEM, EACCES}) {
+            TempDir temp(Place::memory);
+            const std::string root = temp / "cache";
+            fill_three(root);
+            long calls = 0;
+            {
+                FaultyFiles files;
+                files.only = name;
+                Store store(faulty_options(root, files));
+                const Told told = tell(store);
+                CHECK(told.listed == 3);
+                CHECK_FALSE(told.list_gap);
+                CHECK_FALSE(told.stat_gap);
+                CHECK_FALSE(told.verify_gap);
+                calls = static_cast<long>(files.calls.size());
+            }
+            for (const Mode mode : {Mode::once, Mode::from_then_on}) {
+                for (long at = 0; at < calls; ++at) {
+                    INFO(name << " " << at << " of " << calls << ", errno " << error << ", mode "
+                              << static_cast<int>(mode));
+                    FaultyFiles files;
+                    files.only = name;
+                    files.mode = mode;
+                    files.at = at;
+                    files.error = error;
+                    Store store(faulty_options(root, files));
+                    const Told told = tell(store);
+                    REQUIRE(told.list_gap == (told.listed != 3));
+                    REQUIRE(told.stat_gap == (told.counted != 3));
+                    REQUIRE(told.verify_gap == (told.checked != 3));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("what can't be listed is not cleared, and not said to be") {
+    for (const char* name : {"open", "list", "stat_at"}) {
+        TempDir temp;
+        const std::string root = temp / "cache";
+        fill_three(root);
+        FaultyFiles files;
+        files.only = name;
+        files.mode = Mode::from_then_on;
+        files.at = 2;
+        files.error = EMFILE;
+        Store store(faulty_options(root, files));
+        const Removal removal = store.clear();
+        CHECK(removal.removed_entries < 3);
+        CHECK_FALSE(removal.gaps.empty());
+    }
+}
+
+TEST_CASE("an export names what it leaves out") {
+    TempDir temp;
+    const std::string root = temp / "cache";
+    fill_three(root);
+    FaultyFiles files;
+    Store store(faulty_options(root, files));
+    const std::vector<Record> records = store.list();
+    REQUIRE(records.size() == 3);
+    write_file(records[0].path, "junk");
+    files.only = "read";
+    files.mode = Mode::once;
+    files.calls.clear();
+    files.at = 3;  // two for the first entry and its end, so within the second
+    files.error = EIO;
+    std::vector<BadEntry> left_out;
+    CHECK(store.export_bundle(temp / "bundle", records, &left_out) == 1);
+    REQUIRE(left_out.size() == 2);
+    CHECK(left_out[0].path == records[0].path);
+    CHECK(left_out[1].path == records[1].path);
+    CHECK(left_out[1].reason.find("Input/output error") != std::string::npos);
+}

@@ -213,8 +213,20 @@ TEST_CASE("links, pipes and directories where a shard should be are not followed
         CHECK(get(store).computed);
         CHECK(names_under(target).empty());
         CHECK(log.count() == 1);
-        CHECK(store.list().empty());
-        store.clear();
+        CHECK(log.mentions(shard_of(root) + " is not used: it is a file, a pipe or a link"));
+        // Its keys compile at every start, so whoever looks hears of it.
+        Gaps gaps;
+        CHECK(store.list(&gaps).empty());
+        const Verification verification = store.verify();
+        const Removal removal = store.clear();
+        const Statistics statistics = store.stat();
+        for (const std::vector<BadEntry>& named :
+             {gaps.directories, verification.gaps.directories, removal.gaps.directories,
+              statistics.layers[0].refused}) {
+            REQUIRE(named.size() == 1);
+            CHECK(named[0].path == shard_of(root));
+            CHECK(named[0].reason.find("remove it") != std::string::npos);
+        }
         CHECK(exists(shard_of(root)));
     }
 }
@@ -244,10 +256,42 @@ TEST_CASE("a link, hard link, pipe or directory in an entry's place is a miss") 
         CHECK(get(store).computed);
         const Got second = get(store);
         CHECK(second.right);
-        CHECK(second.computed == (what == "directory"));  // the others are replaced
+        CHECK_FALSE(second.computed);  // each is replaced
         CHECK(read_file(target) == good);
         CHECK(log.count() >= 1);
         CHECK(log.count() <= 2);
+    }
+}
+
+TEST_CASE("a directory in an entry's place goes if it is empty, and is named if it is not") {
+    for (const bool empty : {true, false}) {
+        for (const bool counted : {true, false}) {  // whether the cache is swept on the way
+            TempDir temp;
+            const std::string root = temp / "cache";
+            const std::string path = path_of(root, sample_key());
+            if (!counted)
+                REQUIRE(Store(options_for(root)).put(sample_key("64"), sample_entry("64")));
+            fs::create_directories(path);
+            if (!empty) write_file(path + "/a file of somebody's", "text");
+            for (const std::string& made : {root, shard_of(root), path})
+                REQUIRE(::chmod(made.c_str(), 0700) == 0);
+            WarningLog log;
+            Options options = options_for(root);
+            options.warn = log.sink();
+            Store store(options);
+            const Verification verification = store.verify();
+            CHECK(verification.bad.size() == 1);
+            CHECK(verification.bad_that_stay == (empty ? 0 : 1));
+            CHECK(get(store).computed);
+            CHECK(get(store).computed == !empty);
+            CHECK(exists(path + "/a file of somebody's") == !empty);
+            if (empty) continue;
+            CHECK(log.mentions(sample_key().digest.hex()));
+            CHECK(log.mentions("can't be removed"));
+            const Removal removal = store.clear();
+            REQUIRE(removal.stuck.size() == 1);
+            CHECK(removal.stuck[0].path == path);
+        }
     }
 }
 
@@ -296,7 +340,7 @@ TEST_CASE("a link, pipe or another's file in a lock's place is left alone, and n
         CHECK(get(store).computed);
         CHECK_FALSE(get(store).computed);
         CHECK_FALSE(exists(target));
-        CHECK(exists(lock));
+        CHECK(exists(lock) == (what != "open to others"));  // a file that nobody holds goes
     }
 }
 

@@ -24,7 +24,7 @@ class Cache(support.CommandTest):
         self.assertEqual((stat["root"], stat["entries"], stat["bytes"]), (self.cache, 0, 0))
         self.assertEqual(stat["max_bytes"], 1 << 30)
         verify = self.succeed("cache", "verify", "--json").json
-        self.assertEqual(verify, {"checked": 0, "bad": [], "other_versions": 0})
+        self.assertEqual(verify, {"checked": 0, "bad": [], "other_versions": 0, "unread": []})
         self.assertFalse(os.path.exists(self.cache), "looking makes nothing")
         self.assertEqual(self.succeed("cache", "list").out, "0 entries, 0 B\n")
 
@@ -75,7 +75,7 @@ class Cache(support.CommandTest):
             file.seek(8)
             file.write(b"\x63")  # the schema
         verify = self.succeed("cache", "verify", "--json").json
-        self.assertEqual(verify, {"checked": 1, "bad": [], "other_versions": 1})
+        self.assertEqual(verify, {"checked": 1, "bad": [], "other_versions": 1, "unread": []})
         self.assertEqual(self.succeed("cache", "verify").out,
                          "1 entry checked, 0 bad, and 1 of another version of Jitney\n")
         listed = self.succeed("cache", "list", "--json").json
@@ -151,8 +151,11 @@ class Cache(support.CommandTest):
             {
                 "removed": 1,
                 "removed_bytes": first["bytes"],
+                "removed_temporary": {"files": 0, "bytes": 0},
                 "entries": 1,
                 "bytes": second["bytes"],
+                "temporary": {"files": 0, "bytes": 0},
+                "unread": [],
             },
         )
         self.assertEqual([entry["spec"] for entry in self.entries()], [second["spec"]])
@@ -270,6 +273,76 @@ class Cache(support.CommandTest):
         self.assertEqual(len(listed.json["entries"]), 2)
         self.assertEqual(self.succeed("cache", "prune", "--json", **layers).json["entries"], 2)
         self.assertEqual(self.succeed("cache", "clear", "--json", **layers).json["removed"], 2)
+
+    def test_a_file_where_a_directory_of_entries_belongs(self):
+        self.fill()
+        shard = os.path.dirname(self.entries()[0]["path"])
+        os.rename(shard, self.path("moved"))
+        self.write(os.path.join("cache", os.path.basename(shard)), "text")
+        for command in self.commands():
+            with self.subTest(command=command):
+                self.fail_with(1, [shard, "is a file", "remove it"], "cache", *command)
+        stat = self.run_command("cache", "stat", "--json").json
+        self.assertEqual([each["file"] for each in stat["layers"][0]["refused"]], [shard])
+        (unread,) = self.run_command("cache", "verify", "--json").json["unread"]
+        self.assertEqual(unread["file"], shard)
+
+    def test_what_can_not_be_read_is_named(self):
+        self.fill()
+        user = self.plain_user()
+        hidden, shown = self.entries(**user)
+        os.chmod(hidden["path"], 0)
+        for command in (["list"], ["stat"], ["verify"], ["export", self.path("bundle")]):
+            with self.subTest(command=command):
+                outcome = self.fail_with(1, [hidden["path"], "Permission denied"],
+                                         "cache", *command, **user)
+                self.assertNotIn(shown["path"], outcome.err)
+        report = self.run_command("cache", "verify", "--json", **user).json
+        self.assertEqual((report["checked"], report["bad"]), (1, []))
+        self.assertEqual([each["file"] for each in report["unread"]], [hidden["path"]])
+        os.chmod(hidden["path"], 0o600)
+
+    def test_what_stopped_processes_left(self):
+        self.fill()
+        shard = os.path.dirname(self.entries()[0]["path"])
+        self.write(os.path.join("cache", os.path.basename(shard), ".tmp-1-0-a"), "half")
+        stat = self.succeed("cache", "stat", "--json").json
+        self.assertEqual(stat["temporary"], {"files": 1, "bytes": 4, "abandoned": 1})
+        self.assertEqual(stat["layers"][0]["temporary"], stat["temporary"])
+        self.assertIn("1 temporary file, 4 B (1 left by", self.succeed("cache", "stat").out)
+        removal = self.succeed("cache", "prune", "--json").json
+        self.assertEqual(removal["removed_temporary"], {"files": 1, "bytes": 4})
+        self.assertEqual(removal["entries"], 2)
+        self.assertEqual(self.succeed("cache", "stat", "--json").json["temporary"]["files"], 0)
+
+    def test_an_import_that_does_not_fit(self):
+        self.fill()
+        sizes = [entry["bytes"] for entry in self.entries()]
+        self.succeed("cache", "export", self.path("bundle"))
+        small = {"JITNEY_CACHE_DIR": self.path("other"), "JITNEY_CACHE_MAX_BYTES": str(max(sizes))}
+        outcome = self.fail_with(1, ["1 entry of", "did not fit", "JITNEY_CACHE_MAX_BYTES"],
+                                 "cache", "import", self.path("bundle"), "--json", **small)
+        self.assertEqual((outcome.json["imported"], outcome.json["left_out"]), (1, 1))
+        self.assertEqual(len(self.entries(**small)), 1)
+
+    def test_foreign_text_is_shown_and_not_obeyed(self):
+        """A name may hold anything, and makes neither a line of its own nor moves the cursor."""
+        evil = self.path("a\n\x1b[2Jfake<x=1>@sm_90a  nvrtc13.0")
+        os.makedirs(evil, 0o700)
+        os.chmod(evil, 0o777)
+        for command in (["list"], ["stat"], ["verify"]):
+            outcome = self.run_command("cache", *command, JITNEY_CACHE_DIR=evil)
+            self.assertEqual(outcome.status, 1)
+            for text in (outcome.out, outcome.err):
+                self.assertNotIn("\x1b", text)
+                self.assertNotIn("\nfake", text)
+            self.assertIn("\\n\\x1b[2Jfake", outcome.err)
+        for arguments in (["explain", "rotary\x1b[2J"], ["prewarm", "--spec", "x\n\x1b<y=1>@sm_80"],
+                          ["prewarm", "--model", "a\x1bb\nc"]):
+            outcome = self.run_command(*arguments)
+            self.assertNotEqual(outcome.status, 0)
+            self.assertNotIn("\x1b", outcome.err)
+            self.assertEqual(outcome.err.count("\n"), 1)
 
     def test_no_directory_at_all(self):
         nowhere = {"JITNEY_CACHE_DIR": "", "XDG_CACHE_HOME": "", "HOME": ""}
