@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "operations/kernel_launch.hpp"
@@ -62,8 +63,14 @@ class Prewarm {
         const runtime::BorrowedThread thread;
         std::vector<std::jthread> others;
         const std::size_t threads = thread_count();
-        for (std::size_t i = 1; i < threads; ++i)
-            others.emplace_back([this] { work(); });
+        others.reserve(threads);
+        for (std::size_t i = 1; i < threads; ++i) {
+            try {
+                others.emplace_back([this] { work(); });
+            } catch (const std::system_error&) {
+                break;  // no more threads to be had: those that run do all the work
+            }
+        }
         work();
         others.clear();  // joins
         if (failure_) std::rethrow_exception(failure_);

@@ -13,6 +13,7 @@
 #include "cli/file.hpp"
 #include "cli/output.hpp"
 #include "cli/problem.hpp"
+#include "core/printable.hpp"
 
 namespace jitney::cli {
 
@@ -67,7 +68,7 @@ std::string ServedModel::text() const {
     }
     text += table.text();
     for (const std::string& note : model.notes)
-        text += fmt::format("note: {}\n", one_line(note));
+        text += fmt::format("note: {}\n", printable(note));
     return text;
 }
 

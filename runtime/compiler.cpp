@@ -15,6 +15,7 @@
 
 #include "jitney/error.hpp"
 #include "runtime/caller_thread.hpp"
+#include "runtime/forks.hpp"
 #include "runtime/log.hpp"
 #include "runtime/nvrtc.hpp"
 #include "runtime/sources.hpp"
@@ -258,6 +259,7 @@ CompiledKernel compile(const KernelSource& source, CompileReport* report) {
     const KeptThread kept;
     kept.make_plain();
     const auto start = std::chrono::steady_clock::now();
+    const Compiling at_work(source.specialization);
     const Nvrtc& compiler = compiler_for(source);
     const Target target = choose_target(compiler, source);
     std::vector<std::string> options = {target.option};

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "jitney/error.hpp"
 #include "runtime/caller_thread.hpp"
 #include "runtime/capture.hpp"
 #include "runtime/cold_load.hpp"
 #include "runtime/device.hpp"
+#include "runtime/forks.hpp"
 #include "runtime/image.hpp"
 
 namespace jitney::runtime {
@@ -56,7 +59,12 @@ Runtime::Library Runtime::library_of(const KernelKey& key, const Describe& descr
         if (inserted) at->second = promise.get_future().share();
         future = at->second;
     }
-    if (!is_loader) return future.get();
+    if (!is_loader) {
+        // A thread that loaded it when the process was forked is not here.
+        const bool ready = future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+        if (!ready && forked_amid_compile()) refuse_after_fork(describe(key).specialization);
+        return future.get();
+    }
     try {
         const KernelSource source = describe(key);
         const ColdLoad loaded = cold_load(source);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/printable.hpp"
 #include "jitney/error.hpp"
 
 namespace jitney::policy {
@@ -24,13 +25,6 @@ std::string text_of(const json& value) {
     std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
     if (text.size() > kMost) text = text.substr(0, kMost) + "...";
     return text;
-}
-
-std::string one_line(std::string_view text) {
-    std::string line(text);
-    std::replace_if(
-        line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-    return line;
 }
 
 // The text with Infinity, -Infinity and NaN, which Python writes for such numbers, in quotes: a
@@ -109,7 +103,7 @@ Fields Fields::parse(std::string file, std::string_view text) {
         std::string_view reason = error.what();
         reason.remove_prefix(std::min(reason.find(' ') + 1, reason.size()));
         reason = reason.substr(0, reason.find("; last read"));
-        refuse(fmt::format("{} is no JSON: {}", file, one_line(reason)));
+        refuse(fmt::format("{} is no JSON: {}", file, printable(reason)));
     }
     if (!root->is_object()) {
         refuse(fmt::format("{} holds {}, and must hold an object", file, text_of(*root)));

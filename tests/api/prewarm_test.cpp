@@ -1,7 +1,11 @@
 // Prewarm, with the compiler that is here, and with the fake one for what would take long.
 #include "jitney/prewarm.hpp"
 
+#include <pthread.h>
+
 #include <filesystem>
+#include <system_error>
+#include <thread>
 
 #include "tests/api/bad_call.hpp"
 #include "tests/runtime/child.hpp"
@@ -43,6 +47,26 @@ TEST_CASE("scenario: prewarm two" * doctest::skip()) {
         MESSAGE("status ", static_cast<int>(entries[i].status));
     }
     CHECK(steps == std::vector<std::pair<std::size_t, std::size_t>>{{1, 2}, {2, 2}});
+}
+
+TEST_CASE("scenario: prewarm without threads" * doctest::skip()) {
+    // Stacks that no address space holds: every thread that is asked for is refused.
+    pthread_attr_t attributes;
+    REQUIRE(::pthread_attr_init(&attributes) == 0);
+    REQUIRE(::pthread_attr_setstacksize(&attributes, std::size_t{1} << 50) == 0);
+    REQUIRE(::pthread_setattr_default_np(&attributes) == 0);
+    REQUIRE_THROWS_AS(std::thread([] {}), std::system_error);
+    PrewarmOptions options;
+    options.jobs = 8;
+    for (const PrewarmEntry& entry : prewarm(kSpecs, options)) {
+        CHECK(entry.error == "");
+        CHECK(entry.status == PrewarmStatus::compiled);
+    }
+}
+
+TEST_CASE("prewarm does its work where no thread can be made") {
+    const TemporaryDirectory directory;
+    REQUIRE_PASSED(run("scenario: prewarm without threads", fakes(directory / "cache")));
 }
 
 TEST_CASE("compiled, then cached, and the keys are the same from another directory") {
