@@ -31,11 +31,10 @@ cache::Options options() {
 }
 
 std::string sentence_of_directory(const cache::BadEntry& directory) {
-    return fmt::format("the cache directory {} is not used: it {}; {}", directory.path,
-                       directory.reason,
-                       directory.mend.empty()
-                           ? "mend that, or set JITNEY_CACHE_DIR to a directory of your own"
-                           : "to mend that, " + directory.mend);
+    return fmt::format(
+        "the cache directory {} is not used: it {}; {}", directory.path, directory.reason,
+        directory.mend.empty() ? "mend that, or set JITNEY_CACHE_DIR to a directory of your own"
+                               : "to mend that, " + directory.mend);
 }
 
 // What would be wrong to say that all is well, since it could not look at all.
@@ -59,7 +58,8 @@ void add(std::vector<cache::BadEntry>& all, const std::vector<cache::BadEntry>& 
 // Of one layer, and of all.
 cache::Gaps gaps_of(const cache::LayerState& state) {
     cache::Gaps gaps{state.refused, state.unread};
-    if (!state.refusal.empty()) gaps.directories = {cache::BadEntry{state.root, state.refusal, state.mend}};
+    if (!state.refusal.empty())
+        gaps.directories = {cache::BadEntry{state.root, state.refusal, state.mend}};
     return gaps;
 }
 
