@@ -1,6 +1,7 @@
 // How many bytes the private directory holds, as all processes that write there count together: a
 // file in it has the sum, and whoever reads or changes that has the file's lock. Bytes are counted
-// before they are written, so that writers, however many, do not pass the size cap together.
+// before they are written, so that writers, however many, pass the size cap by one entry each at
+// most: what they had reserved and not begun to write when another counted.
 //
 //     <root>/.usage := "jitney-usage 1 " bytes " " reservations "\n"      (both in decimal)
 //
