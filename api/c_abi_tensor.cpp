@@ -84,7 +84,7 @@ void check_dims(const DLTensor& given, const char* name) {
 // only may not overflow.
 void set_strides(Tensor& tensor, const std::int64_t* given, const char* name) {
     std::int64_t compact = 1;
-    const bool empty = checks::is_empty(tensor);
+    const bool empty = is_empty(tensor);
     for (auto i = static_cast<std::size_t>(tensor.ndim); i-- > 0;) {
         tensor.strides[i] = given != nullptr ? given[i] : compact;
         const std::int64_t size = tensor.shape[i];

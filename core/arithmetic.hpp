@@ -1,4 +1,4 @@
-// Whole numbers of blocks, tiles and bytes.
+// Whole numbers of blocks, tiles, bytes and steps, exact or at the end of 64 bits: never past it.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,12 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 constexpr std::int64_t product(std::int64_t a, std::int64_t b) {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     return b != 0 && a > most / b ? most : a * b;
+}
+
+// Without its sign; of the least number, which has no counterpart, the greatest.
+constexpr std::int64_t magnitude(std::int64_t a) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    return a >= 0 ? a : (a < -most ? most : -a);
 }
 
 }  // namespace jitney

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <numeric>
 #include <span>
 #include <utility>
+
+#include "core/arithmetic.hpp"
+#include "core/steps.hpp"
 
 namespace jitney::checks {
 namespace {
@@ -94,7 +96,7 @@ class Sums {
 void add_dims(Sums& sums, const Tensor& tensor) noexcept {
     const std::int64_t size = size_of(tensor.dtype);
     for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.ndim); ++i)
-        sums.add(std::abs(tensor.strides[i]) * size, tensor.shape[i] - 1);
+        sums.add(magnitude(step_of(tensor, i)) * size, tensor.shape[i] - 1);
 }
 
 struct Dim {
@@ -121,13 +123,13 @@ Sharing shared(const Tensor& a, const Tensor& b) noexcept {
 // Two elements of one address differ by steps that cancel out. Of the dimensions in which they
 // differ, one has the longest stride, and those behind it have to lead back.
 SelfSharing shared_within(const Tensor& tensor) noexcept {
+    if (is_empty(tensor)) return {};
     std::array<Dim, Tensor::max_dims> all{};
     std::size_t count = 0;
     for (int i = 0; i < tensor.ndim; ++i) {
         const auto dim = static_cast<std::size_t>(i);
-        if (tensor.shape[dim] == 0) return {};
         if (tensor.shape[dim] > 1)
-            all[count++] = {i, std::abs(tensor.strides[dim]), tensor.shape[dim]};
+            all[count++] = {i, magnitude(tensor.strides[dim]), tensor.shape[dim]};
     }
     const std::span<Dim> dims(all.data(), count);
     sort_by(&Dim::stride, dims);

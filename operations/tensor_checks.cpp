@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <span>
 
+#include "core/arithmetic.hpp"
 #include "operations/check_enum.hpp"
 #include "operations/overlap.hpp"
 #include "operations/refuse.hpp"
@@ -147,13 +147,10 @@ void check_reach(const Named& named) {
     const Tensor& tensor = named.tensor;
     std::int64_t total = 0;
     for (int i = 0; i < tensor.ndim; ++i) {
-        const std::int64_t steps = tensor.shape[index(i)] - 1;
-        std::int64_t reach = 0;
-        if (steps <= 0) continue;
-        if (!__builtin_mul_overflow(tensor.strides[index(i)], steps, &reach) && reach < limit &&
-            reach > -limit && (total += std::abs(reach)) < limit) {
-            continue;
-        }
+        const std::int64_t size = tensor.shape[index(i)];
+        if (size <= 1) continue;
+        const std::int64_t reach = product(magnitude(tensor.strides[index(i)]), size - 1);
+        if (reach < limit && (total += reach) < limit) continue;
         if (is_empty(tensor)) return;
         if (has_more_than(tensor, limit)) {
             refuse("{} has the shape {}, more elements than memory can hold: split the call",
@@ -252,8 +249,8 @@ Tensor as_matrix(const Named& named) {
         const std::int64_t size = tensor.shape[i];
         if (size != 1 && matrix.shape[0] == 1) {
             matrix.strides[0] = tensor.strides[i];
-        } else if (size > 1 && tensor.strides[i] != matrix.shape[0] * matrix.strides[0] &&
-                   !is_empty(tensor)) {
+        } else if (size > 1 && !is_empty(tensor) &&
+                   tensor.strides[i] != matrix.shape[0] * matrix.strides[0]) {
             refuse(
                 "{} has the shape {} and the strides {}; the dimensions before the last must lie "
                 "as one, so that there is one distance from row to row: call for each part, or "

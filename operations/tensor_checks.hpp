@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "core/steps.hpp"
 #include "jitney/error.hpp"
 #include "jitney/tensor.hpp"
 
@@ -23,13 +24,6 @@ struct Named {
 // that are not known yet. Of those the addresses may be null, and nothing reads what they hold; an
 // address that is given has to be right all the same.
 enum class Data { present, absent };
-
-inline bool is_empty(const Tensor& tensor) noexcept {
-    for (int i = 0; i < tensor.ndim; ++i) {
-        if (tensor.shape[static_cast<std::size_t>(i)] == 0) return true;
-    }
-    return false;  // a tensor without dimensions has one element
-}
 
 // The CPU has one index, whatever the tensors say.
 inline bool is_same_place(const Device& a, const Device& b) noexcept {

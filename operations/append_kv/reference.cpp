@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/steps.hpp"
 #include "operations/attention/reference_sources.hpp"
 #include "operations/reference/cache_fields.hpp"
 #include "operations/reference/check.hpp"
@@ -24,7 +25,9 @@ Attention as_attention(const AppendKv& call) {
 }
 
 // Rows [first, first + count) of a request, as [1, count, heads, head_dim].
-Tensor rows_of(const Tensor& tensor, std::int64_t request, std::int64_t first, std::int64_t count) {
+Tensor rows_of(const Tensor& given, std::int64_t request, std::int64_t first, std::int64_t count) {
+    // `first` may be the end of the rows, where none of them is left.
+    const Tensor tensor = with_steps(given);
     const bool packed = tensor.ndim == 3;
     const std::size_t row = packed ? 0 : 1;
     const std::int64_t offset =

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/steps.hpp"
 #include "operations/reference/check.hpp"
 
 namespace jitney::reference {
@@ -32,7 +33,7 @@ Mask::Mask(const Tensor& mask, std::int64_t batch, std::int64_t heads, std::int6
                                      (dim == 3 ? ", the keys," : "") + " must be " +
                                      (may_be_larger ? "at least " : "") +
                                      std::to_string(sizes[dim]) + (dim == 3 ? "" : " or 1"));
-        strides_[dim] = repeats ? 0 : mask.strides[i];
+        strides_[dim] = step_of(mask, i);
     }
 }
 

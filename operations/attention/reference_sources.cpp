@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/steps.hpp"
 #include "operations/reference/check.hpp"
 
 namespace jitney::reference {
@@ -19,12 +20,12 @@ Indices indices(const Tensor& tensor, const std::string& name, std::int64_t coun
     require_host(tensor, name);
     require(tensor.dtype == DType::int32, name + " must be int32");
     require_shape(tensor, name, {count});
-    return {static_cast<const std::int32_t*>(tensor.data), tensor.strides[0]};
+    return {static_cast<const std::int32_t*>(tensor.data), step_of(tensor, 0)};
 }
 
 Indices table_row(const Tensor& table, std::int64_t row) {
-    return {static_cast<const std::int32_t*>(table.data) + row * table.strides[0],
-            table.strides[1]};
+    return {static_cast<const std::int32_t*>(table.data) + row * step_of(table, 0),
+            step_of(table, 1)};
 }
 
 void require_table(const Tensor& table, const std::string& name) {
@@ -35,7 +36,7 @@ void require_table(const Tensor& table, const std::string& name) {
 }
 
 std::int64_t entry(const Tensor& tensor, std::int64_t i) {
-    return static_cast<const std::int32_t*>(tensor.data)[i * tensor.strides[0]];
+    return static_cast<const std::int32_t*>(tensor.data)[i * step_of(tensor, 0)];
 }
 
 // "block_table[1, 3]", which names page i of a request.
@@ -71,19 +72,24 @@ std::vector<std::int64_t> lengths_of(const std::vector<std::int64_t>& parts) {
 
 }  // namespace
 
-HeadRows HeadRows::of_batch(const Tensor& tensor) {
+// What a stride of one that has no neighbour says is nowhere added up.
+HeadRows HeadRows::of_batch(const Tensor& given) {
+    const Tensor tensor = with_steps(given);
     return {tensor, tensor.strides[0], tensor.strides[1]};
 }
 
-HeadRows HeadRows::of_tokens(const Tensor& tensor) {
+HeadRows HeadRows::of_tokens(const Tensor& given) {
+    const Tensor tensor = with_steps(given);
     return {tensor, 0, tensor.strides[0]};
 }
 
-HeadRows HeadRows::of_slots(const Tensor& tensor) {
+HeadRows HeadRows::of_slots(const Tensor& given) {
+    const Tensor tensor = with_steps(given);
     return {tensor, tensor.strides[0], 0};
 }
 
-CallQueries::CallQueries(const Attention& call, const std::string& indptr) : lse_(call.lse) {
+CallQueries::CallQueries(const Attention& call, const std::string& indptr) {
+    if (call.lse) lse_ = with_steps(*call.lse);
     if (!call.qo_indptr) {
         q_ = HeadRows::of_batch(call.q);
         out_ = HeadRows::of_batch(call.out);
@@ -133,8 +139,8 @@ void CallKeys::find_pages(const Attention& call, std::int64_t requests) {
         for (std::int64_t i = 0; i < requests; ++i) {
             const std::int64_t count = ends[at(i + 1)] - ends[at(i)];
             pages_.emplace_back(
-                static_cast<const std::int32_t*>(list.data) + ends[at(i)] * list.strides[0],
-                list.strides[0]);
+                static_cast<const std::int32_t*>(list.data) + ends[at(i)] * step_of(list, 0),
+                step_of(list, 0));
             require(count == 0 || (fill[i] >= 1 && fill[i] <= page_size_),
                     "last_page_len[" + text(i) + "] is " + text(fill[i]) +
                         "; it must be from 1 to the page size, " + text(page_size_));

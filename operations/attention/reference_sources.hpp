@@ -21,9 +21,9 @@ struct HeadRows {
     std::int64_t outer_stride = 0;
     std::int64_t row_stride = 0;
 
-    static HeadRows of_batch(const Tensor& tensor);   // of four dimensions
-    static HeadRows of_tokens(const Tensor& tensor);  // [tokens, heads, head_dim]
-    static HeadRows of_slots(const Tensor& tensor);   // [slots, heads, head_dim]: pages of one
+    static HeadRows of_batch(const Tensor& given);   // of four dimensions
+    static HeadRows of_tokens(const Tensor& given);  // [tokens, heads, head_dim]
+    static HeadRows of_slots(const Tensor& given);   // [slots, heads, head_dim]: pages of one
 
     int last() const { return tensor.ndim - 1; }
     std::int64_t heads() const { return tensor.shape[static_cast<std::size_t>(last() - 1)]; }

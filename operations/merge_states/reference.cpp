@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "core/steps.hpp"
 #include "operations/reference/check.hpp"
 #include "operations/reference/parallel.hpp"
 #include "operations/reference/rows.hpp"
@@ -49,7 +50,7 @@ Tensor item(const Tensor& tensor, std::int64_t index) {
         one.strides[i] = tensor.strides[i + 1];
     }
     one.data =
-        static_cast<std::byte*>(tensor.data) + index * tensor.strides[0] * size_of(tensor.dtype);
+        static_cast<std::byte*>(tensor.data) + index * step_of(tensor, 0) * size_of(tensor.dtype);
     return one;
 }
 
