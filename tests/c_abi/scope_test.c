@@ -8,6 +8,8 @@ void scope_tests(void) {
     make_problem(&p);
     CHECK_REFUSED(jitney_pop(), JITNEY_INVALID_ARGUMENT, "nothing to pop");
     CHECK_REFUSED(jitney_push_kernel("attn_imaginary"), JITNEY_INVALID_ARGUMENT, "attn_imaginary");
+    CHECK_REFUSED(jitney_push_kernel("attn\n\x1b[2J"), JITNEY_INVALID_ARGUMENT,
+                  "attn\\n\\x1b[2J"); /* shown, not obeyed */
     CHECK_REFUSED(jitney_pop(), JITNEY_INVALID_ARGUMENT,
                   "nothing to pop"); /* that one counts not */
 

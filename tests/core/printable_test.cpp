@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "jitney/error.hpp"
+
 namespace jitney {
 
 TEST_CASE("text without control characters is shown as it is") {
@@ -46,6 +48,14 @@ TEST_CASE("bytes that are no UTF-8 are written out one by one") {
 
 TEST_CASE("lines stay lines where there may be several") {
     CHECK(printable_lines("one\n\ttwo\x1b\r\n") == "one\n\ttwo\\x1b\\r\n");
+}
+
+TEST_CASE("an error's sentence is one printable line, whatever it quotes") {
+    CHECK(std::string(Error(ErrorCode::io, "can't read a\nb\x1b[31m").what()) ==
+          "can't read a\\nb\\x1b[31m");
+    const CompileError error("x\ny", "spec", "line 1\nline 2");
+    CHECK(std::string(error.what()) == "x\\ny");
+    CHECK(error.log() == "line 1\nline 2");
 }
 
 }  // namespace jitney

@@ -24,10 +24,12 @@ enum class ErrorCode : int {
     internal = 11,         // a broken invariant of this library: please report it
 };
 
-// what() is one sentence: what was wrong, with the values, and what to do.
+// what() is one sentence: what was wrong, with the values, and what to do. It is one line of
+// printable text, whatever the message holds: control characters of a caller's or a file's text are
+// written out (\n, \x1b).
 class JITNEY_API Error : public std::runtime_error {
   public:
-    Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    Error(ErrorCode code, const std::string& message);
     ErrorCode code() const noexcept { return code_; }
 
   private:

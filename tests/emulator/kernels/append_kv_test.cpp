@@ -34,11 +34,10 @@ std::map<std::string, EmulatedTensor> upload(const AppendProblem& problem, std::
         const bool rows =
             tensor.dtype() == problem.shape.cache.dtype && name != "cos" && name != "sin";
         const auto usable = problem.usable.find(name);
-        tensors.try_emplace(name, tensor,
-                            written ? EmulatedTensor::Use::output : EmulatedTensor::Use::input,
-                            rows ? shift : 0,
-                            usable == problem.usable.end() ? std::vector<bool>{} : usable->second,
-                            tensor.dtype() == DType::int32 ? Spread::near : spread);
+        tensors.try_emplace(
+            name, tensor, written ? EmulatedTensor::Use::output : EmulatedTensor::Use::input,
+            rows ? shift : 0, usable == problem.usable.end() ? std::vector<bool>{} : usable->second,
+            tensor.dtype() == DType::int32 ? Spread::near : spread);
     }
     return tensors;
 }
