@@ -179,7 +179,7 @@ std::vector<TensorEntry> entries_of(const TensorsByName& tensors) {
                             " can be written");
         }
         const auto* const sizes = tensor.shape.begin();
-        entries.push_back({name, tensor.dtype, {sizes, sizes + tensor.ndim}, 0, 0});
+        entries.push_back({name, tensor.dtype, {}, {sizes, sizes + tensor.ndim}, 0, 0});
     }
     // They come sorted by name, which decides among equals.
     std::ranges::stable_sort(entries, std::greater<>(),

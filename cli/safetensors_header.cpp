@@ -61,7 +61,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
             const bool metadata = name_ == kMetadata;
             place_ = metadata ? Place::metadata : Place::tensor;
             fields_.clear();
-            if (!metadata) header_.entries.push_back({name_, DType::fp32, {}, 0, 0});
+            if (!metadata) header_.entries.push_back({name_, DType::fp32, {}, {}, 0, 0});
         } else {
             misplaced("an object");
         }

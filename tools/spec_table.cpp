@@ -31,7 +31,7 @@ jitney::Error bad_usage(const std::string& why) {
 }
 
 std::vector<jitney::policy::Spec> catalogue_of(std::string_view text, Extent extent) {
-    const auto arch = jitney::policy::parse_arch(text);
+    const auto arch = jitney::parse_arch(text);
     if (!arch) throw bad_usage(fmt::format("'{}' is not an arch such as sm_80 or sm_90a", text));
     return jitney::tests::standard_catalogue(*arch, extent);
 }
