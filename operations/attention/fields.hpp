@@ -9,7 +9,7 @@
 namespace jitney {
 
 // Each of these looks at what may differ between calls that share what was prepared, as the check
-// of a call does: check_attention.cpp and check_attention_requests.cpp.
+// of a call does: check.cpp and check_requests.cpp.
 namespace look {
 bool at_host_indptr(const AttentionArgs& args, const AttentionArgs&) noexcept;
 bool at_page_list(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;

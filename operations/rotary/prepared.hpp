@@ -1,4 +1,4 @@
-// A rotary call with everything done that its form decides, as prepared_attention.hpp has it.
+// A rotary call with everything done that its form decides, as attention/prepared.hpp has it.
 #pragma once
 
 #include <memory>

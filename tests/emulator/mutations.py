@@ -585,7 +585,7 @@ FAULTS = [
           ": row(head.first + key * head.row_bytes)",
           ": row(head.first + static_cast<unsigned>(key * head.row_bytes))"),
     Fault("attention/kv_rows.cuh", "the rows of a tile are counted in 32 bits",
-          "row += rows * row_bytes;", "row += static_cast<int>(rows * row_bytes);"),
+          "row += rows_on * row_bytes;", "row += static_cast<int>(rows_on * row_bytes);"),
     Fault("attention/request.cuh", "a request's row of the table is counted in 32 bits",
           "const long long row =\n                params.request_rows", "const int row =\n                params.request_rows"),
     Fault("attention/split.cuh", "a tile's part of the workspace is counted in 32 bits",

@@ -100,7 +100,7 @@ TEST_CASE("scenario: shared memory that is granted" * doctest::skip()) {
     const Kernel& elsewhere = load(90, 3, 1);
     CHECK(small.handle == elsewhere.handle);
     LaunchShape shape;
-    for (const auto& [kernel, bytes] : {std::pair{&small, 3u << 10}, {&large, 100u << 10}}) {
+    for (const auto& [kernel, bytes] : {std::pair{&small, 3 << 10}, {&large, 100 << 10}}) {
         shape.shared_bytes = bytes;
         launch(*kernel, shape, nullptr, nullptr);
         CHECK(fake.launch.shared_bytes == bytes);
