@@ -103,7 +103,7 @@ TEST_CASE("scenario: shared memory that is granted" * doctest::skip()) {
     for (const auto& [kernel, bytes] : {std::pair{&small, 3 << 10}, {&large, 100 << 10}}) {
         shape.shared_bytes = bytes;
         launch(*kernel, shape, nullptr, nullptr);
-        CHECK(fake.launch.shared_bytes == bytes);
+        CHECK(fake.launch.shared_bytes == static_cast<unsigned>(bytes));
         shape.shared_bytes = bytes + 1;
         CHECK_THROWS_AS(launch(*kernel, shape, nullptr, nullptr), Error);
     }
