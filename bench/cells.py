@@ -175,8 +175,8 @@ class Ragged(Dense):
         return super().ratio(times) * self.work
 
     def rates(self, times):
-        work = {"jitney": self.work, "dense": 1}
-        return {"TFLOPS": {n: work[n] * self.shape.flops() / us / 1e6 for n, us in times.items()}}
+        work = {"dense": 1}
+        return {"TFLOPS": {n: work.get(n, self.work) * self.shape.flops() / us / 1e6 for n, us in times.items()}}
 
 
 class Mask(Dense):

@@ -7,6 +7,7 @@
 #include "jitney/explain.hpp"
 #include "jitney/rotary.hpp"
 #include "operations/rotary/reference.hpp"
+#include "runtime/driver.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
@@ -239,7 +240,7 @@ TEST_CASE("scenario: devices" * doctest::skip()) {
         check_kernel_result(problem, untouched);
         return last_run();
     };
-    // Each thread's first call makes the primary context of the tensors' device current.
+    // A thread without a context is lent the primary one of the tensors' device.
     std::string on_second;
     std::jthread([&] { on_second = run_on(1); }).join();
     CHECK(on_second.ends_with("@sm_80"));
@@ -247,6 +248,12 @@ TEST_CASE("scenario: devices" * doctest::skip()) {
     CHECK(fake.loads == 2);
     const int launches = fake.launches;
     AttentionProblem problem(decode_shape(100), random);
+    // One that has a context is not.
+    CUdevice handle{};
+    CUcontext first = nullptr;
+    REQUIRE(runtime::driver().cuDeviceGet(&handle, 0) == CUDA_SUCCESS);
+    REQUIRE(runtime::driver().cuDevicePrimaryCtxRetain(&first, handle) == CUDA_SUCCESS);
+    REQUIRE(runtime::driver().cuCtxSetCurrent(first) == CUDA_SUCCESS);
     for (const int device : {1, 2, -1}) {
         try {
             attention(args_of(problem, {DeviceType::cuda, device}));

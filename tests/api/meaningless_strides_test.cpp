@@ -43,7 +43,7 @@ ServingShape small_cache(Random& random) {
     shape.keys = random.pick<KeyForm>(kForms);
     shape.page_size = shape.keys == KeyForm::token_table ? 1 : 4;
     shape.packed = random.chance(0.6);
-    const auto requests = random.integer(0, 2);
+    const auto requests = random.integer(shape.packed ? 0 : 1, 2);
     for (std::int64_t i = 0; i < requests; ++i) {
         const std::int64_t rows = shape.packed ? random.integer(0, 1) : 1;
         shape.q_lens.push_back(rows);
