@@ -47,22 +47,35 @@ JITNEY_DEVICE bool row_maxima(const float (&scores)[key_blocks][4], const Softma
            maximum[1] * scale_log2 > rows.maximum[1] * scale_log2 + kRescaleThreshold;
 }
 
+// Scales the sums to new maxima, and gives what the accumulators have to be scaled by.
+JITNEY_DEVICE void raise_maxima(const float (&maximum)[2], SoftmaxRows& rows, float scale_log2,
+                                float (&rescale)[2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        rescale[half] =
+            exp2_fast(rows.maximum[half] * scale_log2 - log2_shift(maximum[half], scale_log2));
+        rows.maximum[half] = maximum[half];
+        rows.sum[half] *= rescale[half];
+    }
+}
+
+template <int dim_blocks>
+JITNEY_DEVICE void scale_rows(const float (&rescale)[2], float (&out)[dim_blocks][4]) {
+#pragma unroll
+    for (int block = 0; block < dim_blocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            out[block][i] *= rescale[i / 2];
+    }
+}
+
 // Scales sums and accumulators to new maxima.
 template <int dim_blocks>
 JITNEY_DEVICE void rescale_rows(const float (&maximum)[2], float (&out)[dim_blocks][4],
                                 SoftmaxRows& rows, float scale_log2) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float rescale =
-            exp2_fast(rows.maximum[half] * scale_log2 - log2_shift(maximum[half], scale_log2));
-        rows.maximum[half] = maximum[half];
-        rows.sum[half] *= rescale;
-#pragma unroll
-        for (int block = 0; block < dim_blocks; ++block) {
-            out[block][2 * half] *= rescale;
-            out[block][2 * half + 1] *= rescale;
-        }
-    }
+    float rescale[2];
+    raise_maxima(maximum, rows, scale_log2, rescale);
+    scale_rows(rescale, out);
 }
 
 // Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums.

@@ -44,4 +44,22 @@ JITNEY_DEVICE float warp_sum(float x) {
     return x;
 }
 
+// A 4x4 transposition among four neighbouring lanes, of which this is number `four`: word i of lane
+// j becomes word j of lane i.
+JITNEY_DEVICE void transpose_quad(unsigned (&words)[4], int four) {
+#pragma unroll
+    for (int step = 1; step <= 2; step *= 2) {
+        const bool upper = (four & step) != 0;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if ((i & step) != 0) continue;
+            // What this lane keeps stays where it is, and what it gives is answered in its place.
+            const unsigned given = upper ? words[i] : words[i + step];
+            const unsigned got = __shfl_xor_sync(kAllLanes, given, step);
+            words[i] = upper ? got : words[i];
+            words[i + step] = upper ? words[i + step] : got;
+        }
+    }
+}
+
 }  // namespace jitney

@@ -1,0 +1,26 @@
+// attn_prefill_wgmma: attention of tiles of packed query rows over all keys they see, on Hopper's
+// tensor cores (exactly sm_90a). One warpgroup has one thread that starts the copies of tiles, the
+// others multiply, 64 rows each. Blocks stay and take tile after tile.
+#pragma once
+
+#include "attention/wgmma_consumer.cuh"
+#include "attention/wgmma_producer.cuh"
+#include "common/register_share.cuh"
+
+namespace jitney {
+
+template <class C>
+__global__ void __launch_bounds__(wgmma_threads(C::tile_m), 1)
+    attn_prefill_wgmma(const __grid_constant__ PrefillWgmmaParams params) {
+    if (threadIdx.x == 0) WgmmaMemory<C>::make_barriers();
+    __syncthreads();
+    if (warp_index() < 4) {
+        give_registers<wgmma_producer_registers(C::tile_m)>();
+        if (threadIdx.x == 0) WgmmaProducer<C>{params}.run();
+    } else {
+        take_registers<wgmma_consumer_registers(C::tile_m)>();
+        WgmmaConsumer<C>(params).run();
+    }
+}
+
+}  // namespace jitney
