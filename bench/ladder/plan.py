@@ -8,37 +8,37 @@ VARIANTS = {}
 CALLS = {}
 
 
-def add(name, stays=True, **constants):
+def add(name, **constants):
     VARIANTS[name] = Variant(**constants)
-    CALLS[name] = {"stays": stays}
 
 
 for causal in (0, 1):
     end = "c" if causal else "f"
-    add(f"plain-{end}", stays=False, causal=causal, turns=0)
-    add(f"turns-{end}", stays=False, causal=causal)
-    add(f"stays-noturns-{end}", causal=causal, turns=0)
-    add(f"stays-{end}", causal=causal)
-    add(f"d64-192x128-{end}", head_dim=64, tile_m=192, causal=causal)
-    add(f"d64-192x128-noturns-{end}", head_dim=64, tile_m=192, causal=causal, turns=0)
-    add(f"d64-192x128s3-{end}", head_dim=64, tile_m=192, causal=causal, stages=3)
-    add(f"d64-128x128-{end}", head_dim=64, causal=causal)
-    add(f"d64-128x192-{end}", head_dim=64, tile_n=192, causal=causal)
-    add(f"d256-80-{end}", head_dim=256, tile_n=80, causal=causal)
-    add(f"d256-80-noturns-{end}", head_dim=256, tile_n=80, causal=causal, turns=0)
-    add(f"d192/128-{end}", head_dim=192, head_dim_v=128, tile_n=112, causal=causal)
-    add(f"d192/128-128-{end}", head_dim=192, head_dim_v=128, tile_n=128, causal=causal)
-    add(f"d192-{end}", head_dim=192, tile_n=112, causal=causal)
-    add(f"d96-{end}", head_dim=96, tile_n=160, causal=causal)
-add("n176-f", tile_n=176)
-add("n160-f", tile_n=160)
-add("n112s3-f", tile_n=112, stages=2)
-add("d80-c", head_dim=80, causal=1)
+    add(f"128-{end}", causal=causal)
+    add(f"128q1-{end}", causal=causal, q_stages=1)
+    add(f"128a1-{end}", causal=causal, by_arithmetic=1)
+    add(f"128a2-{end}", causal=causal, by_arithmetic=2)
+    add(f"112-{end}", causal=causal, tile_n=112)
+    add(f"144-{end}", causal=causal, tile_n=144, q_stages=1)
+    for exact in (0, 1, 2, 3):
+        add(f"64a{exact}-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, by_arithmetic=exact)
+    add(f"64s2a2-{end}", head_dim=64, tile_m=192, causal=causal, by_arithmetic=2)
+    add(f"64n96a2-{end}", head_dim=64, tile_m=192, tile_n=96, stages=3, causal=causal, by_arithmetic=2)
+    add(f"64m128a2-{end}", head_dim=64, stages=3, causal=causal, by_arithmetic=2)
+    add(f"256-{end}", head_dim=256, tile_n=80, q_stages=1, causal=causal)
+    add(f"256n64-{end}", head_dim=256, tile_n=64, q_stages=1, causal=causal)
+    add(f"192/128-{end}", head_dim=192, head_dim_v=128, q_stages=1, causal=causal)
+    add(f"192-{end}", head_dim=192, tile_n=112, q_stages=1, causal=causal)
+    add(f"96-{end}", head_dim=96, tile_n=160, q_stages=1, causal=causal)
+    add(f"96n128-{end}", head_dim=96, causal=causal)
+add("176-f", tile_n=176, q_stages=1)
+add("80-c", head_dim=80, causal=1)
 add("window-c", causal=1, window=1)
 add("window-f", window=1)
 add("softcap-sinks-alibi-c", causal=1, softcap=1, alibi=1, sinks=1)
 add("packed-c", causal=1, queries="packed")
 add("packed-f", queries="packed")
+add("packed64-c", head_dim=64, tile_m=192, causal=1, queries="packed")
 add("fp16-c", causal=1, format="fp16")
 
 # batch, query heads, KV heads, q_len, kv_len, options
@@ -51,29 +51,39 @@ CHECKS = {
         (1, 12, 2, 500, 77),
         (1, 4, 4, 257, 2049, {"blhd": True}),
         (3, 6, 2, 190, 700, {"lens": True}),
+        (4, 40, 2, 1000, 700, {"lens": True}),
         (1, 8, 1, 1000, 1000, {"scale": 0.7}),
         (2, 40, 8, 1500, 1500, {"blhd": True}),
+        (30, 40, 8, 150, 150, {"blhd": True}),
         (2, 4, 4, 700, 700, {"stays": False}),
+        (1, 10, 2, 700, 900, {"together": 1}),
     ],
     "packed": [
         (8, 2, [5, 300, 0, 129, 64], [5, 900, 31, 129, 1]),
+        (8, 2, [5, 300, 0, 129, 64, 7, 900] * 5, [5, 900, 31, 129, 0, 7, 1] * 5),
         (3, 3, [1000, 1], [1000, 4000]),
     ],
 }
 
+
+def cells(dim, heads, lengths, dim_v=None):
+    for length in lengths:
+        for causal in (False, True):
+            batch = max(1, 16384 // length)
+            yield (batch, heads, heads, length, length, dim, dim_v or dim, causal)
+
+
 # batch, query heads, KV heads, q_len, kv_len, head_dim, head_dim of V, causal
 CELLS = [
-    (4, 16, 16, 4096, 4096, 128, 128, True),
-    (4, 16, 16, 4096, 4096, 128, 128, False),
-    (4, 32, 32, 4096, 4096, 64, 64, True),
-    (4, 32, 32, 4096, 4096, 64, 64, False),
-    (4, 8, 8, 4096, 4096, 256, 256, True),
-    (4, 8, 8, 4096, 4096, 256, 256, False),
-    (1, 16, 16, 16384, 16384, 128, 128, True),
-    (1, 16, 16, 16384, 16384, 128, 128, False),
-    (1, 16, 16, 4096, 4096, 192, 128, True),
-    (32, 16, 16, 512, 512, 128, 128, True),
-    (32, 16, 16, 512, 512, 128, 128, False),
-    (2, 16, 16, 4096, 4096, 96, 96, True),
-    (2, 8, 8, 4096, 4096, 192, 192, True),
+    *cells(128, 16, (4096, 512, 1024, 16384)),
+    *cells(64, 32, (4096, 512, 16384)),
+    *cells(256, 8, (4096, 512)),
+    (1, 32, 4, 512, 512, 128, 128, False),
+    (1, 32, 4, 1024, 1024, 128, 128, False),
+    (1, 32, 4, 2048, 2048, 128, 128, True),
+    (1, 32, 4, 1024, 1024, 64, 64, True),
+    (1, 32, 4, 4096, 4096, 64, 64, True),
+    *cells(96, 16, (4096,)),
+    *cells(192, 8, (4096,)),
+    *cells(192, 16, (4096,), 128),
 ]

@@ -16,7 +16,8 @@ class Variant:
     alibi: int = 0
     sinks: int = 0
     queries: str = "dense"
-    turns: int = 1
+    q_stages: int = 2
+    by_arithmetic: int = 0
 
     @property
     def dim_v(self):
@@ -67,12 +68,12 @@ class Variant:
         def tile(rows, dim):
             return rows * ((dim + 63) // 64) * 128
 
-        barriers = 2 + 4 * self.stages + 4
+        barriers = 2 * (self.q_stages * self.tile_m // 64 + 2 * self.stages + 4)
         return (
-            tile(self.tile_m, self.head_dim)
+            self.q_stages * tile(self.tile_m, self.head_dim)
             + self.stages * (tile(self.tile_n, self.head_dim) + tile(self.tile_n, self.dim_v))
             + barriers * 8
-            + 8
+            + 4 * 96
         )
 
     def threads(self):

@@ -1,9 +1,11 @@
 // attn_prefill_wgmma: attention of tiles of packed query rows over all keys they see, on Hopper's
-// tensor cores (exactly sm_90a). One warpgroup has one thread that starts the copies of tiles, the
-// others multiply, 64 rows each. Blocks stay and take tile after tile.
+// tensor cores (exactly sm_90a). One warpgroup has a thread that starts the copies of tiles and
+// one that finds out what comes next, the others multiply, 64 rows each. Blocks stay and take tile
+// after tile.
 #pragma once
 
 #include "attention/wgmma_consumer.cuh"
+#include "attention/wgmma_planner.cuh"
 #include "attention/wgmma_producer.cuh"
 #include "common/register_share.cuh"
 
@@ -17,6 +19,7 @@ __global__ void __launch_bounds__(wgmma_threads(C::tile_m), 1)
     if (warp_index() < 4) {
         give_registers<wgmma_producer_registers(C::tile_m)>();
         if (threadIdx.x == 0) WgmmaProducer<C>{params}.run();
+        if (threadIdx.x == kWarpSize) WgmmaPlanner<C>{params}.run();
     } else {
         take_registers<wgmma_consumer_registers(C::tile_m)>();
         WgmmaConsumer<C>(params).run();

@@ -8,10 +8,11 @@
 namespace jitney {
 
 constexpr int kWarpgroupThreads = 128;
+constexpr int kWarpgroupRows = 64;
 
-// A warpgroup multiplies 64 rows; one more brings the tiles.
+// The warpgroups that multiply; one more brings the tiles.
 constexpr int wgmma_consumers(int tile_m) {
-    return tile_m / 64;
+    return tile_m / kWarpgroupRows;
 }
 constexpr int wgmma_threads(int tile_m) {
     return (wgmma_consumers(tile_m) + 1) * kWarpgroupThreads;
@@ -34,43 +35,47 @@ constexpr int wgmma_tile_bytes(int rows, int head_dim) {
     return rows * wgmma_panels(head_dim) * 128;
 }
 
-// A tile of Q, then rings of tiles of K and of V, and their barriers: of Q and of each stage one for
-// full and one for empty, and as many for the two places where the producer leaves tile numbers.
+// Rings of tiles of Q, of K and of V; their barriers, of each stage of each warpgroup's rows of Q,
+// and of each stage of K and V, one for full and one for empty; and notes on tiles of rows, with
+// two barriers each as well.
+constexpr int kWgmmaNotes = 4;
+constexpr int kWgmmaNoteBytes = 96;
+
 struct PrefillWgmmaLayout {
     int k;
     int v;
     int barriers;
-    int tile_numbers;
+    int notes;
     int bytes;
 };
 
-constexpr int wgmma_barriers(int stages) {
-    return 2 + 2 * 2 * stages + 2 * 2;
+constexpr int wgmma_barriers(int tile_m, int q_stages, int stages) {
+    return 2 * (q_stages * wgmma_consumers(tile_m) + 2 * stages + kWgmmaNotes);
 }
 
 constexpr PrefillWgmmaLayout prefill_wgmma_layout(int head_dim, int head_dim_v, int tile_m,
-                                                  int tile_n, int stages) {
-    const int k = wgmma_tile_bytes(tile_m, head_dim);
+                                                  int tile_n, int q_stages, int stages) {
+    const int k = q_stages * wgmma_tile_bytes(tile_m, head_dim);
     const int v = k + stages * wgmma_tile_bytes(tile_n, head_dim);
     const int barriers = v + stages * wgmma_tile_bytes(tile_n, head_dim_v);
-    const int tile_numbers = barriers + wgmma_barriers(stages) * 8;
-    return {k, v, barriers, tile_numbers, tile_numbers + 2 * 4};
+    const int notes = barriers + wgmma_barriers(tile_m, q_stages, stages) * 8;
+    return {k, v, barriers, notes, notes + kWgmmaNotes * kWgmmaNoteBytes};
 }
 
-// Boxes of the maps are 64 elements of tile_m / heads_a_tile positions (Q) or of tile_n keys (K and
-// V), without gaps and swizzled over 128 bytes.
+// Boxes of the maps are 64 elements of 64 / group positions (Q) or of tile_n keys (K and V),
+// without gaps and swizzled over 128 bytes.
 struct PrefillWgmmaParams {
     TensorMapBits q;  // [batch, q_heads / group, q_len, group, head_dim]; packed: batch 1
     TensorMapBits k;  // [batch, kv_heads, kv_len, head_dim]; packed: batch 1
     TensorMapBits v;
 
-    // Here `group` is how many query heads a tile takes together, a divisor of tile_m and of the
-    // query heads of a KV head, and `kv_heads` how many such groups there are.
+    // Here `group` is how many query heads a tile takes together, a divisor of 64 and of the query
+    // heads of a KV head, and `kv_heads` how many such groups there are.
     AttentionParams attention;
 
     int groups_a_kv_head;
-    int heads_at_a_time;   // whose tiles take turns, so that their K and V stay in the L2
-    unsigned* next_tile;   // zero before the first launch and again after each
+    int heads_at_a_time;  // whose tiles take turns, so that their K and V stay in the L2
+    unsigned* next_tile;  // zero before the first launch and again after each
 };
 
 }  // namespace jitney

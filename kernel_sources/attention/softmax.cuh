@@ -78,8 +78,9 @@ JITNEY_DEVICE void rescale_rows(const float (&maximum)[2], float (&out)[dim_bloc
     scale_rows(rescale, out);
 }
 
-// Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums.
-template <int key_blocks>
+// Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums. Of
+// every eight blocks of keys, `by_arithmetic` get their exponentials so (numeric.cuh).
+template <int by_arithmetic = 0, int key_blocks>
 JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& rows,
                                 float scale_log2) {
 #pragma unroll
@@ -89,7 +90,10 @@ JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& row
         for (int block = 0; block < key_blocks; ++block) {
 #pragma unroll
             for (int column = 2 * half; column < 2 * half + 2; ++column) {
-                scores[block][column] = exp2_fast(scores[block][column] * scale_log2 - shift);
+                const float exponent = scores[block][column] * scale_log2 - shift;
+                scores[block][column] = block % 8 * by_arithmetic % 8 < by_arithmetic
+                                            ? exp2_by_arithmetic(exponent)
+                                            : exp2_fast(exponent);
                 rows.sum[half] += scores[block][column];
             }
         }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "attention/prefill_wgmma.h"
+#include "attention/rows.cuh"
 #include "common/mbarrier.cuh"
 #include "common/proxy.cuh"
+#include "common/wgmma_operand.cuh"
 
 namespace jitney {
 
@@ -22,59 +24,85 @@ struct RingPlace {
     }
 };
 
+// What the threads of a block have to know of a tile of rows.
+template <class C>
+struct WgmmaNote {
+    static constexpr int kConsumers = wgmma_consumers(C::tile_m);
+
+    Request request;
+    int group;      // of heads, over all of the request
+    int first_row;  // of the request's packed rows
+    int first_key;
+    int key_tiles;  // that follow it; 0: there is no tile of rows any more
+    // Of each consumer's rows: the first step that they see a key of, and the keys that each sees.
+    int first_step[kConsumers];
+    KeyRange every[kConsumers];
+
+    // Steps go from the last tile of keys to the first.
+    JITNEY_DEVICE int key_of(int step) const {
+        return first_key + (key_tiles - 1 - step) * C::tile_n;
+    }
+};
+
 template <class C>
 struct WgmmaMemory {
     // The consumers wait for the next values before they have read the last.
     static_assert(C::stages >= 2);
 
-    static constexpr PrefillWgmmaLayout kLayout =
-        prefill_wgmma_layout(C::head_dim, C::head_dim_v, C::tile_m, C::tile_n, C::stages);
+    static constexpr PrefillWgmmaLayout kLayout = prefill_wgmma_layout(
+        C::head_dim, C::head_dim_v, C::tile_m, C::tile_n, C::q_stages, C::stages);
+    static constexpr int kConsumers = wgmma_consumers(C::tile_m);
     static constexpr int kQBytes = wgmma_tile_bytes(C::tile_m, C::head_dim);
     static constexpr int kKBytes = wgmma_tile_bytes(C::tile_n, C::head_dim);
     static constexpr int kVBytes = wgmma_tile_bytes(C::tile_n, C::head_dim_v);
-    // A warp of the consumers tells by one of its lanes that it has read a tile.
-    static constexpr int kReaders = wgmma_consumers(C::tile_m) * 4;
+    // A warp tells by one of its lanes that it has read a tile.
+    static constexpr int kWarps = 4;
 
-    JITNEY_DEVICE static SharedAddress q() { return shared_address(shared_memory()); }
-    JITNEY_DEVICE static SharedAddress k(int stage) { return q() + kLayout.k + stage * kKBytes; }
-    JITNEY_DEVICE static SharedAddress v(int stage) { return q() + kLayout.v + stage * kVBytes; }
+    // The rows of Q of a consumer: the first panel's.
+    JITNEY_DEVICE static SharedAddress q(int stage, int consumer) {
+        return shared_address(shared_memory()) + stage * kQBytes +
+               consumer * kWarpgroupRows * kPanelRowBytes;
+    }
+    JITNEY_DEVICE static SharedAddress k(int stage) {
+        return shared_address(shared_memory()) + kLayout.k + stage * kKBytes;
+    }
+    JITNEY_DEVICE static SharedAddress v(int stage) {
+        return shared_address(shared_memory()) + kLayout.v + stage * kVBytes;
+    }
 
-    JITNEY_DEVICE static SharedAddress q_full() { return barrier(0); }
-    JITNEY_DEVICE static SharedAddress q_empty() { return barrier(1); }
-    JITNEY_DEVICE static SharedAddress k_full(int stage) { return barrier(2 + stage); }
-    JITNEY_DEVICE static SharedAddress k_empty(int stage) { return barrier(2 + C::stages + stage); }
-    JITNEY_DEVICE static SharedAddress v_full(int stage) {
-        return barrier(2 + 2 * C::stages + stage);
+    static constexpr int kKBarriers = 2 * C::q_stages * kConsumers;
+    static constexpr int kVBarriers = kKBarriers + 2 * C::stages;
+    static constexpr int kNoteBarriers = kVBarriers + 2 * C::stages;
+
+    JITNEY_DEVICE static SharedAddress q_full(int stage, int consumer) {
+        return barrier(2 * (stage * kConsumers + consumer));
     }
-    JITNEY_DEVICE static SharedAddress v_empty(int stage) {
-        return barrier(2 + 3 * C::stages + stage);
+    JITNEY_DEVICE static SharedAddress k_full(int stage) { return barrier(kKBarriers + 2 * stage); }
+    JITNEY_DEVICE static SharedAddress v_full(int stage) { return barrier(kVBarriers + 2 * stage); }
+    JITNEY_DEVICE static SharedAddress note_full(int place) {
+        return barrier(kNoteBarriers + 2 * place);
     }
-    JITNEY_DEVICE static SharedAddress number_full(int place) {
-        return barrier(2 + 4 * C::stages + place);
-    }
-    JITNEY_DEVICE static SharedAddress number_empty(int place) {
-        return barrier(4 + 4 * C::stages + place);
-    }
+    // Behind each barrier for full stands that for empty.
+    JITNEY_DEVICE static SharedAddress empty_of(SharedAddress full) { return full + kBarrierBytes; }
+
     JITNEY_DEVICE static SharedAddress barrier(int number) {
-        return q() + kLayout.barriers + number * kBarrierBytes;
+        return shared_address(shared_memory()) + kLayout.barriers + number * kBarrierBytes;
     }
-    JITNEY_DEVICE static int* tile_number(int place) {
-        return reinterpret_cast<int*>(shared_memory() + kLayout.tile_numbers) + place;
+    JITNEY_DEVICE static WgmmaNote<C>* note(int place) {
+        static_assert(sizeof(WgmmaNote<C>) <= kWgmmaNoteBytes);
+        return reinterpret_cast<WgmmaNote<C>*>(shared_memory() + kLayout.notes +
+                                               place * kWgmmaNoteBytes);
     }
 
     // By one thread; a barrier of the block follows.
     JITNEY_DEVICE static void make_barriers() {
-        barrier_make(q_full(), 1);
-        barrier_make(q_empty(), kReaders);
-        for (int stage = 0; stage < C::stages; ++stage) {
-            barrier_make(k_full(stage), 1);
-            barrier_make(k_empty(stage), kReaders);
-            barrier_make(v_full(stage), 1);
-            barrier_make(v_empty(stage), kReaders);
-        }
-        for (int place = 0; place < 2; ++place) {
-            barrier_make(number_full(place), 1);
-            barrier_make(number_empty(place), kReaders);
+        for (int number = 0; number < kNoteBarriers + 2 * kWgmmaNotes; number += 2) {
+            // Of Q one consumer reads its rows, of K and V all, of notes the producer as well.
+            int readers = kWarps;
+            if (number >= kKBarriers) readers *= kConsumers;
+            if (number >= kNoteBarriers) ++readers;
+            barrier_make(barrier(number), 1);
+            barrier_make(barrier(number + 1), readers);
         }
         fence_made_barriers();
     }

@@ -1,7 +1,7 @@
-// Barriers in shared memory (mbarrier, sm_90+) that count arrivals and bytes of asynchronous copies.
-// A barrier is in a phase, first 0, then 1, 0...; a phase ends when all arrivals that it was made
-// for have come, and all bytes that were announced have landed. Who waits names the phase that has
-// to end: a fresh barrier counts as if phase 1 had ended already.
+// Barriers in shared memory (mbarrier, sm_90+) that count arrivals and bytes of asynchronous
+// copies. A barrier is in a phase, first 0, then 1, 0...; a phase ends when all arrivals that it
+// was made for have come, and all bytes that were announced have landed. Who waits names the phase
+// that has to end: a fresh barrier counts as if phase 1 had ended already.
 #pragma once
 
 #include "common/shared.cuh"

@@ -1,7 +1,7 @@
 // Copies of boxes of a tensor between global and shared memory by the copy engine (TMA, sm_90+). A
-// tensor map (tensor_map.h) says how large a box is, and how its rows are swizzled in shared memory.
-// Elements outside of the tensor are read as zeros, whose bytes count as landed, and not written.
-// One thread starts a copy; coordinates are in elements, the innermost first.
+// tensor map (tensor_map.h) says how large a box is, and how its rows are swizzled in shared
+// memory. Elements outside of the tensor are read as zeros, whose bytes count as landed, and not
+// written. One thread starts a copy; coordinates are in elements, the innermost first.
 #pragma once
 
 #include "common/shared.cuh"
@@ -45,19 +45,21 @@ JITNEY_DEVICE void tensor_load_multicast(SharedAddress to, const TensorMapBits* 
 }
 
 // To global memory, as part of the thread's open group of stores (bulk_copy.cuh).
-JITNEY_DEVICE void tensor_store(const TensorMapBits* map, SharedAddress from, int x0, int x1, int x2,
-                                int x3) {
-    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], "
-                 "[%1];" ::"l"(map),
-                 "r"(from), "r"(x0), "r"(x1), "r"(x2), "r"(x3)
-                 : "memory");
+JITNEY_DEVICE void tensor_store(const TensorMapBits* map, SharedAddress from, int x0, int x1,
+                                int x2, int x3) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], "
+        "[%1];" ::"l"(map),
+        "r"(from), "r"(x0), "r"(x1), "r"(x2), "r"(x3)
+        : "memory");
 }
-JITNEY_DEVICE void tensor_store(const TensorMapBits* map, SharedAddress from, int x0, int x1, int x2,
-                                int x3, int x4) {
-    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], "
-                 "[%1];" ::"l"(map),
-                 "r"(from), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
-                 : "memory");
+JITNEY_DEVICE void tensor_store(const TensorMapBits* map, SharedAddress from, int x0, int x1,
+                                int x2, int x3, int x4) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], "
+        "[%1];" ::"l"(map),
+        "r"(from), "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+        : "memory");
 }
 
 }  // namespace jitney

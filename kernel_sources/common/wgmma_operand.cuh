@@ -1,10 +1,10 @@
 // How wgmma is told where a matrix lies in shared memory. Matrices lie in panels of 128-byte rows,
-// each row's 16-byte chunks permuted by the number of the row modulo 8 (the copy engine's swizzle of
-// 128 bytes); a panel begins at a multiple of 1024 bytes.
+// each row's 16-byte chunks permuted by the number of the row modulo 8 (the copy engine's swizzle
+// of 128 bytes); a panel begins at a multiple of 1024 bytes.
 //
-// A matrix whose rows run along k (K-major: Q and K of attention) has 64 16-bit elements of k a row,
-// and a panel for every 64 of k. One whose rows run along m or n (V) has 64 of those a row, a row for
-// every k, and a panel for every 64 of m or n.
+// A matrix whose rows run along k (K-major: Q and K of attention) has 64 16-bit elements of k a
+// row, and a panel for every 64 of k. One whose rows run along m or n (V) has 64 of those a row, a
+// row for every k, and a panel for every 64 of m or n.
 #pragma once
 
 #include "common/shared.cuh"
