@@ -17,7 +17,6 @@ class Variant:
     sinks: int = 0
     queries: str = "dense"
     q_stages: int = 2
-    by_arithmetic: int = 0
 
     @property
     def dim_v(self):
@@ -68,7 +67,7 @@ class Variant:
         def tile(rows, dim):
             return rows * ((dim + 63) // 64) * 128
 
-        barriers = 2 * (self.q_stages * self.tile_m // 64 + 2 * self.stages + 4)
+        barriers = 2 * (self.q_stages * self.tile_m // 64 + 2 * self.stages + 5)
         return (
             self.q_stages * tile(self.tile_m, self.head_dim)
             + self.stages * (tile(self.tile_n, self.head_dim) + tile(self.tile_n, self.dim_v))

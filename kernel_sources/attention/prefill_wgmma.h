@@ -37,7 +37,7 @@ constexpr int wgmma_tile_bytes(int rows, int head_dim) {
 
 // Rings of tiles of Q, of K and of V; their barriers, of each stage of each warpgroup's rows of Q,
 // and of each stage of K and V, one for full and one for empty; and notes on tiles of rows, with
-// two barriers each as well.
+// two barriers each as well, and one for all that tells that a note was taken.
 constexpr int kWgmmaNotes = 4;
 constexpr int kWgmmaNoteBytes = 96;
 
@@ -50,7 +50,7 @@ struct PrefillWgmmaLayout {
 };
 
 constexpr int wgmma_barriers(int tile_m, int q_stages, int stages) {
-    return 2 * (q_stages * wgmma_consumers(tile_m) + 2 * stages + kWgmmaNotes);
+    return 2 * (q_stages * wgmma_consumers(tile_m) + 2 * stages + kWgmmaNotes + 1);
 }
 
 constexpr PrefillWgmmaLayout prefill_wgmma_layout(int head_dim, int head_dim_v, int tile_m,

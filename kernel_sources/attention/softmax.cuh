@@ -29,6 +29,11 @@ JITNEY_DEVICE float log2_shift(float maximum, float scale_log2) {
 // rarely touched; weights up to 2^8 are as exact in bf16 and fp16 as those up to 1.
 constexpr float kRescaleThreshold = 8.0f;
 
+JITNEY_DEVICE bool rises(const float (&maximum)[2], const SoftmaxRows& rows, float scale_log2) {
+    return maximum[0] * scale_log2 > rows.maximum[0] * scale_log2 + kRescaleThreshold ||
+           maximum[1] * scale_log2 > rows.maximum[1] * scale_log2 + kRescaleThreshold;
+}
+
 // The maxima of the rows with these scores, and whether one has risen far enough.
 template <int key_blocks>
 JITNEY_DEVICE bool row_maxima(const float (&scores)[key_blocks][4], const SoftmaxRows& rows,
@@ -43,8 +48,33 @@ JITNEY_DEVICE bool row_maxima(const float (&scores)[key_blocks][4], const Softma
         }
         maximum[half] = warp_max<4>(maximum[half]);
     }
-    return maximum[0] * scale_log2 > rows.maximum[0] * scale_log2 + kRescaleThreshold ||
-           maximum[1] * scale_log2 > rows.maximum[1] * scale_log2 + kRescaleThreshold;
+    return rises(maximum, rows, scale_log2);
+}
+
+// The same in half of the instructions from sm_90 on, which has one for the largest of three
+// integers. The bits of floats that are not negative are in their order, and every other is less:
+// that finds the maximum unless it is negative.
+template <int key_blocks>
+JITNEY_DEVICE bool row_maxima_by_bits(const float (&scores)[key_blocks][4], const SoftmaxRows& rows,
+                                      float scale_log2, float (&maximum)[2]) {
+    bool negative = false;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        int top[2] = {__float_as_int(rows.maximum[half]), __float_as_int(rows.maximum[half])};
+#pragma unroll
+        for (int block = 0; block < key_blocks; ++block) {
+            int& chain = top[block % 2];
+            chain = max(max(chain, __float_as_int(scores[block][2 * half])),
+                        __float_as_int(scores[block][2 * half + 1]));
+        }
+        int most = max(top[0], top[1]);
+        most = max(most, __shfl_xor_sync(kAllLanes, most, 2));
+        most = max(most, __shfl_xor_sync(kAllLanes, most, 1));
+        negative |= most < 0;
+        maximum[half] = __int_as_float(most);
+    }
+    if (__any_sync(kAllLanes, negative)) return row_maxima(scores, rows, scale_log2, maximum);
+    return rises(maximum, rows, scale_log2);
 }
 
 // Scales the sums to new maxima, and gives what the accumulators have to be scaled by.
@@ -78,9 +108,8 @@ JITNEY_DEVICE void rescale_rows(const float (&maximum)[2], float (&out)[dim_bloc
     scale_rows(rescale, out);
 }
 
-// Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums. Of
-// every eight blocks of keys, `by_arithmetic` get their exponentials so (numeric.cuh).
-template <int by_arithmetic = 0, int key_blocks>
+// Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums.
+template <int key_blocks>
 JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& rows,
                                 float scale_log2) {
 #pragma unroll
@@ -90,14 +119,30 @@ JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& row
         for (int block = 0; block < key_blocks; ++block) {
 #pragma unroll
             for (int column = 2 * half; column < 2 * half + 2; ++column) {
-                const float exponent = scores[block][column] * scale_log2 - shift;
-                scores[block][column] = block % 8 * by_arithmetic % 8 < by_arithmetic
-                                            ? exp2_by_arithmetic(exponent)
-                                            : exp2_fast(exponent);
+                scores[block][column] = exp2_fast(scores[block][column] * scale_log2 - shift);
                 rows.sum[half] += scores[block][column];
             }
         }
     }
+}
+
+// The same where a warp has the registers for it: two sums a row, which do not wait for each other.
+template <int key_blocks>
+JITNEY_DEVICE void weigh_scores_in_pairs(float (&scores)[key_blocks][4], SoftmaxRows& rows,
+                                         float scale_log2) {
+    float sums[4] = {};
+    const float shifts[2] = {log2_shift(rows.maximum[0], scale_log2),
+                             log2_shift(rows.maximum[1], scale_log2)};
+#pragma unroll
+    for (int block = 0; block < key_blocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            scores[block][i] = exp2_fast(scores[block][i] * scale_log2 - shifts[i / 2]);
+            sums[i] += scores[block][i];
+        }
+    }
+    rows.sum[0] += sums[0] + sums[1];
+    rows.sum[1] += sums[2] + sums[3];
 }
 
 // A tile's step where one warp has the rows alone.
@@ -105,8 +150,8 @@ template <int key_blocks, int dim_blocks>
 JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[dim_blocks][4],
                                   SoftmaxRows& rows, float scale_log2) {
     float maximum[2];
-    const bool rises = row_maxima(scores, rows, scale_log2, maximum);
-    if (__any_sync(kAllLanes, rises)) rescale_rows(maximum, out, rows, scale_log2);
+    const bool any_rises = row_maxima(scores, rows, scale_log2, maximum);
+    if (__any_sync(kAllLanes, any_rises)) rescale_rows(maximum, out, rows, scale_log2);
     weigh_scores(scores, rows, scale_log2);
 }
 

@@ -65,10 +65,11 @@ struct WgmmaConsumer {
         barrier_wait(Memory::note_full(notes.stage), notes.phase);
         work.place = notes.stage;
         const Note& note = work.note();
-        if (note.key_tiles == 0) return false;
-        const int step = note.first_step[consumer];
-        work.key = note.key_of(step);
-        work.steps_behind = note.key_tiles - 1 - step;
+        const int key_tiles = same_in_warp(note.key_tiles);
+        if (key_tiles == 0) return false;
+        const int step = first_step(work);
+        work.key = same_in_warp(note.key_of(step));
+        work.steps_behind = key_tiles - 1 - step;
         notes.advance();
         return true;
     }
@@ -81,11 +82,15 @@ struct WgmmaConsumer {
         return true;
     }
 
+    JITNEY_DEVICE int first_step(const Work& work) const {
+        return same_in_warp(work.note().first_step[consumer]);
+    }
+
     // Until the keys are there, and Q where the tile of rows is a fresh one.
     JITNEY_DEVICE void wait_for_keys(const Work& work, bool fresh) {
         if (fresh) {
             barrier_wait(Memory::q_full(q.stage, consumer), q.phase);
-            for (int step = work.note().first_step[consumer]; step > 0; --step) {
+            for (int step = first_step(work); step > 0; --step) {
                 barrier_wait(Memory::k_full(k.stage), k.phase);
                 release(Memory::k_full(k.stage));
                 k.advance();
@@ -96,16 +101,15 @@ struct WgmmaConsumer {
     JITNEY_DEVICE void release_keys(const Work& work) {
         release(Memory::k_full(k.stage));
         k.advance();
-        if (work.steps_behind == 0) {
-            release(Memory::q_full(q.stage, consumer));
-            q.advance();
-        }
+        const bool ends = work.steps_behind == 0;
+        if (ends) release(Memory::q_full(q.stage, consumer));
+        q.advance_if(ends);
     }
     // Until the values of the first step of a tile of rows are there.
     JITNEY_DEVICE void wait_for_first_values(const Work& work) {
         barrier_wait(Memory::v_full(v.stage), v.phase);
         clear_values_behind(work.note());
-        for (int step = work.note().first_step[consumer]; step > 0; --step) {
+        for (int step = first_step(work); step > 0; --step) {
             release(Memory::v_full(v.stage));
             v.advance();
             barrier_wait(Memory::v_full(v.stage), v.phase);
@@ -185,14 +189,16 @@ struct WgmmaConsumer {
         float factor[2];
     };
 
-    // Makes weights of scores.
-    JITNEY_DEVICE static Rescale softmax(Scores& scores, SoftmaxRows& rows, float scale_log2) {
+    // Makes weights of the scores of a tile of keys.
+    JITNEY_DEVICE Rescale softmax(Scores& scores, SoftmaxRows& rows, const Work& work,
+                                  float scale_log2) const {
+        edit_and_mask(scores, work);
         Rescale rescale = {false, {1.0f, 1.0f}};
         float maximum[2];
-        const bool rises = row_maxima(scores, rows, scale_log2, maximum);
+        const bool rises = row_maxima_by_bits(scores, rows, scale_log2, maximum);
         rescale.any = __any_sync(kAllLanes, rises);
         if (rescale.any) raise_maxima(maximum, rows, scale_log2, rescale.factor);
-        weigh_scores<C::by_arithmetic>(scores, rows, scale_log2);
+        weigh_scores_in_pairs(scores, rows, scale_log2);
         return rescale;
     }
 
@@ -270,8 +276,7 @@ struct WgmmaConsumer {
         wgmma_wait<0>();
         wgmma_settle(scores);
         release_keys(now);
-        edit_and_mask(scores, now);
-        softmax(scores, rows, scale_log2);
+        softmax(scores, rows, now, scale_log2);
         pack(weights, scores);
         wait_for_first_values(now);
 
@@ -287,10 +292,9 @@ struct WgmmaConsumer {
             wgmma_wait<1>();
             wgmma_settle(scores);
             release_keys(next);
-            edit_and_mask(scores, next);
             const SoftmaxRows before = rows;
             if (fresh) rows = empty_rows();
-            const Rescale rescale = softmax(scores, rows, scale_log2);
+            const Rescale rescale = softmax(scores, rows, next, scale_log2);
             const SharedAddress read = Memory::v_full(v.stage);
             v.advance();
             // This wait stands here because the compiler would move arithmetic behind that for the

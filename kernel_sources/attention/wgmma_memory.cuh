@@ -16,11 +16,13 @@ struct RingPlace {
     int stage = 0;
     unsigned phase = 0;
 
-    JITNEY_DEVICE void advance() {
-        if (++stage == stages) {
-            stage = 0;
-            phase ^= 1;
-        }
+    JITNEY_DEVICE void advance() { advance_if(true); }
+    // Without a branch, so that the compiler sees that the place is the same in all lanes.
+    JITNEY_DEVICE void advance_if(bool on) {
+        const int next = stage + (on ? 1 : 0);
+        const bool wraps = next == stages;
+        stage = wraps ? 0 : next;
+        phase ^= wraps ? 1u : 0u;
     }
 };
 
@@ -82,6 +84,10 @@ struct WgmmaMemory {
     JITNEY_DEVICE static SharedAddress note_full(int place) {
         return barrier(kNoteBarriers + 2 * place);
     }
+    // The producer has begun with the tile of rows of the newest note.
+    JITNEY_DEVICE static SharedAddress note_taken() {
+        return barrier(kNoteBarriers + 2 * kWgmmaNotes);
+    }
     // Behind each barrier for full stands that for empty.
     JITNEY_DEVICE static SharedAddress empty_of(SharedAddress full) { return full + kBarrierBytes; }
 
@@ -97,13 +103,12 @@ struct WgmmaMemory {
     // By one thread; a barrier of the block follows.
     JITNEY_DEVICE static void make_barriers() {
         for (int number = 0; number < kNoteBarriers + 2 * kWgmmaNotes; number += 2) {
-            // Of Q one consumer reads its rows, of K and V all, of notes the producer as well.
-            int readers = kWarps;
-            if (number >= kKBarriers) readers *= kConsumers;
-            if (number >= kNoteBarriers) ++readers;
+            // Of Q one consumer reads its rows, of all else all consumers read all.
+            const int readers = kWarps * (number < kKBarriers ? 1 : kConsumers);
             barrier_make(barrier(number), 1);
             barrier_make(barrier(number + 1), readers);
         }
+        barrier_make(note_taken(), 1);
         fence_made_barriers();
     }
 };

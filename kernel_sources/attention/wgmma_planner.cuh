@@ -14,6 +14,7 @@ struct WgmmaPlanner {
 
     const PrefillWgmmaParams& params;
     RingPlace<kWgmmaNotes> notes;
+    RingPlace<1> taken;
 
     JITNEY_DEVICE int tiles() const {
         const AttentionParams& p = params.attention;
@@ -93,23 +94,25 @@ struct WgmmaPlanner {
 
     // Every block starts with the tile of its own number. Where there are more tiles than blocks,
     // it asks the counter for another until there is none left: as often, in all, as there are
-    // tiles, so that the counter comes back to zero.
+    // tiles, so that the counter comes back to zero. It asks when the tile before has been begun,
+    // since what it takes too early another block may have to wait for in the end.
     JITNEY_DEVICE void run() {
         const int count = tiles();
         const int blocks = static_cast<int>(gridDim.x);
         int number = static_cast<int>(blockIdx.x);
         while (number < count) {
-            int next = count;
-            if (blocks < count) {
-                next = blocks + static_cast<int>(
-                                    atomicInc(params.next_tile, static_cast<unsigned>(count) - 1));
-            }
             Note note;
             if (find_rows(note, number)) {
                 find_keys(note);
                 leave([&note](Note& to) { to = note; });
+                barrier_wait(Memory::note_taken(), taken.phase);
+                taken.advance();
             }
-            number = next;
+            number = count;
+            if (blocks < count) {
+                number = blocks + static_cast<int>(atomicInc(params.next_tile,
+                                                             static_cast<unsigned>(count) - 1));
+            }
         }
         leave([](Note& to) { to.key_tiles = 0; });
     }

@@ -75,14 +75,13 @@ struct WgmmaProducer {
         bool owes_values = false;
         Keys owed = {};
         for (;;) {
-            const SharedAddress noted = Memory::note_full(notes.stage);
-            barrier_wait(noted, notes.phase);
+            barrier_wait(Memory::note_full(notes.stage), notes.phase);
             const Note& note = *Memory::note(notes.stage);
             int steps = note.key_tiles;
             if (steps == 0) break;
             load_q(note);
             Keys keys = first_keys(note);
-            barrier_arrive(Memory::empty_of(noted));
+            barrier_arrive(Memory::note_taken());
             notes.advance();
             for (; steps > 0; --steps) {
                 load_k(keys);

@@ -14,6 +14,11 @@ JITNEY_DEVICE int warp_index() {
     return __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kWarpSize, 0);
 }
 
+// A value that is the same in all lanes, in a form that the compiler knows to be so.
+JITNEY_DEVICE int same_in_warp(int value) {
+    return __shfl_sync(kAllLanes, value, 0);
+}
+
 // The address that lane `lane` has.
 JITNEY_DEVICE const char* address_of_lane(const char* mine, int lane) {
     const auto bits = reinterpret_cast<unsigned long long>(mine);

@@ -1,10 +1,10 @@
 // Products of a warpgroup, four consecutive warps, on the tensor cores (wgmma, exactly sm_90a):
-// c += a * b, c of 64 rows and n columns in fp32 registers, a from registers or shared memory, b from
-// shared memory (wgmma_operand.cuh). 16 of k an instruction, 32 for 8-bit formats.
+// c += a * b, c of 64 rows and n columns in fp32 registers, a from registers or shared memory, b
+// from shared memory (wgmma_operand.cuh). 16 of k an instruction, 32 for 8-bit formats.
 //
 // Warp w of the four has rows 16 w to 16 w + 15. Lane l, with row = l / 4 and pair = 2 * (l % 4),
-// holds of columns 8 i to 8 i + 7, as c[i], (row, pair), (row, pair + 1), (row + 8, pair) and (row +
-// 8, pair + 1); and of a in registers what mma.m16n8k16 takes (mma.cuh).
+// holds of columns 8 i to 8 i + 7, as c[i], (row, pair), (row, pair + 1), (row + 8, pair) and (row
+// + 8, pair + 1); and of a in registers what mma.m16n8k16 takes (mma.cuh).
 //
 // Products run on behind the instruction: between wgmma_begin and the wait that covers them nobody
 // may touch c, a in registers, or the memory of a and b.
