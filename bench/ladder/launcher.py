@@ -43,7 +43,8 @@ AttentionParams = _struct(
 TensorMapBits = _struct("TensorMapBits", [("bits", ctypes.c_ulonglong * 16)])
 PrefillWgmmaParams = _struct(
     "PrefillWgmmaParams",
-    [("q", TensorMapBits), ("k", TensorMapBits), ("v", TensorMapBits), ("attention", AttentionParams)]
+    [(each, TensorMapBits) for each in ("q", "k", "v", "out")]
+    + [("attention", AttentionParams)]
     + [("groups_a_kv_head", _INT), ("heads_at_a_time", _INT), ("next_tile", _POINTER)],
 )
 
@@ -162,12 +163,16 @@ class Call:
                 [dim, keys, kv_heads, tensor.shape[0]], [row, head, request], [64, variant.tile_n, 1, 1],
             )
 
-        p.q = encode_map(
-            q.data_ptr(), variant.format,
-            [variant.head_dim, g, positions, q_heads // g, q.shape[0]],
-            [q.stride(2) * 2, q.stride(1) * 2, q.stride(2) * g * 2, q.stride(0) * 2],
-            [64, g, 64 // g, 1, 1],
-        )
+        def row_map(tensor, dim):
+            row, head, request = (each * 2 for each in (tensor.stride(1), tensor.stride(2), tensor.stride(0)))
+            return encode_map(
+                tensor.data_ptr(), variant.format,
+                [dim, g, positions, q_heads // g, tensor.shape[0]], [head, row, head * g, request],
+                [64, g, 64 // g, 1, 1],
+            )
+
+        p.q = row_map(q, variant.head_dim)
+        p.out = row_map(out, variant.dim_v)
         p.k = key_map(k, variant.head_dim)
         p.v = key_map(v, variant.dim_v)
         a.q, a.k, a.v, a.out, a.lse = at(q), at(k), at(v), at(out), at(lse)

@@ -17,6 +17,9 @@ class Variant:
     sinks: int = 0
     queries: str = "dense"
     q_stages: int = 2
+    staged: int = 1
+    bits_max: int = 1
+    pairs: int = 1
 
     @property
     def dim_v(self):

@@ -68,6 +68,7 @@ struct PrefillWgmmaParams {
     TensorMapBits q;  // [batch, q_heads / group, q_len, group, head_dim]; packed: batch 1
     TensorMapBits k;  // [batch, kv_heads, kv_len, head_dim]; packed: batch 1
     TensorMapBits v;
+    TensorMapBits out;  // like Q
 
     // Here `group` is how many query heads a tile takes together, a divisor of 64 and of the query
     // heads of a KV head, and `kv_heads` how many such groups there are.

@@ -7,6 +7,7 @@
 #include "attention/logits.cuh"
 #include "attention/masking.cuh"
 #include "attention/wgmma_memory.cuh"
+#include "attention/wgmma_output.cuh"
 #include "common/element.cuh"
 #include "common/named_barrier.cuh"
 #include "common/wgmma.cuh"
@@ -30,6 +31,14 @@ struct WgmmaConsumer {
     using Weights = unsigned[kKeySteps][4];
     using Output = float[kDimBlocks][4];
 
+    struct State {
+        Scores scores;  // of the step, and then their weights
+        Weights weights;
+        Output out;
+        SoftmaxRows rows;
+        float scale_log2;
+    };
+
     // A tile of keys of a tile of rows.
     struct Work {
         int place;  // of the note on the tile of rows
@@ -46,14 +55,13 @@ struct WgmmaConsumer {
     RingPlace<C::stages> k;
     RingPlace<C::stages> v;
     RingPlace<kWgmmaNotes> notes;
+    int q_before = 0;    // the stage of Q of the tile of rows at work
+    int staged_in = -1;  // the stage of Q through which the last output passes
 
     JITNEY_DEVICE explicit WgmmaConsumer(const PrefillWgmmaParams& p)
         : params(p),
           consumer(warp_index() / 4 - 1),  // the producer's warpgroup comes first
           speaks(threadIdx.x % kWarpSize == 0) {}
-
-    // Read anew, since what is needed now and then has no registers in the loop.
-    JITNEY_DEVICE static int lane() { return reread_thread_index() % kWarpSize; }
 
     // This warp has read what the barrier told to be full.
     JITNEY_DEVICE void release(SharedAddress full) const {
@@ -74,36 +82,36 @@ struct WgmmaConsumer {
         return true;
     }
 
-    // The step behind this one, of the next tile of rows where that ends.
-    JITNEY_DEVICE bool step_on(Work& work) {
-        if (work.steps_behind == 0) return find(work);
-        work.key -= C::tile_n;
-        --work.steps_behind;
-        return true;
-    }
-
     JITNEY_DEVICE int first_step(const Work& work) const {
         return same_in_warp(work.note().first_step[consumer]);
     }
 
-    // Until the keys are there, and Q where the tile of rows is a fresh one.
-    JITNEY_DEVICE void wait_for_keys(const Work& work, bool fresh) {
-        if (fresh) {
-            barrier_wait(Memory::q_full(q.stage, consumer), q.phase);
-            for (int step = first_step(work); step > 0; --step) {
-                barrier_wait(Memory::k_full(k.stage), k.phase);
-                release(Memory::k_full(k.stage));
-                k.advance();
-            }
-        }
+    // Until Q is there, and the keys of the first step.
+    JITNEY_DEVICE void wait_for_first_keys(const Work& work) {
+        barrier_wait(Memory::q_full(q.stage, consumer), q.phase);
         barrier_wait(Memory::k_full(k.stage), k.phase);
+        for (int step = first_step(work); step > 0; --step) {
+            release(Memory::k_full(k.stage));
+            k.advance();
+            barrier_wait(Memory::k_full(k.stage), k.phase);
+        }
     }
     JITNEY_DEVICE void release_keys(const Work& work) {
         release(Memory::k_full(k.stage));
         k.advance();
         const bool ends = work.steps_behind == 0;
-        if (ends) release(Memory::q_full(q.stage, consumer));
+        if (C::staged == 0 && ends) release(Memory::q_full(q.stage, consumer));
         q.advance_if(ends);
+    }
+    // The memory of the rows of Q is free once the output, which passed through it, was read.
+    JITNEY_DEVICE void release_staged() {
+        if constexpr (C::staged != 0) {
+            if (staged_in >= 0 && threadIdx.x % kWarpgroupThreads == 0) {
+                bulk_store_wait_read<0>();
+                barrier_arrive(Memory::empty_of(Memory::q_full(staged_in, consumer)));
+            }
+            staged_in = -1;
+        }
     }
     // Until the values of the first step of a tile of rows are there.
     JITNEY_DEVICE void wait_for_first_values(const Work& work) {
@@ -154,29 +162,27 @@ struct WgmmaConsumer {
         }
     }
 
-    // The lane's rows in the request's packed rows.
-    JITNEY_DEVICE int row_of(const Note& note, int half) const {
-        return note.first_row + (reread_thread_index() - kWarpgroupThreads) / kWarpSize * 16 +
-               lane() / 4 + half * 8;
-    }
-    JITNEY_DEVICE PackedRow packed(const Note& note, int half) const {
-        return packed_row(params.attention, note.request, note.group, row_of(note, half));
+    // Whether not every row sees all keys of the tile; read ahead of the scores.
+    JITNEY_DEVICE bool needs_masking(const Work& work) const {
+        return leaves_range<C>(work.note().every[consumer], work.key, C::tile_n);
     }
 
     // Edits the logits of a tile of keys, and drops those of keys that do not count.
-    JITNEY_DEVICE void edit_and_mask(Scores& scores, const Work& work) const {
+    JITNEY_DEVICE void edit_and_mask(Scores& scores, const Work& work, bool masks) const {
         const Note& note = work.note();
-        const int lane_key = work.key + 2 * (lane() % 4);
+        const WgmmaOutput<C> rows = {params, consumer};
+        const int lane_key = work.key + 2 * (rows.lane() % 4);
         if constexpr (kEditsLogits<C>) {
             edit_logits<C>(
                 params.attention, note.request, scores,
-                {row_logits<C>(params.attention, note.request, note.group, row_of(note, 0)),
-                 row_logits<C>(params.attention, note.request, note.group, row_of(note, 1))},
+                {row_logits<C>(params.attention, note.request, note.group, rows.row(note, 0)),
+                 row_logits<C>(params.attention, note.request, note.group, rows.row(note, 1))},
                 lane_key);
         }
-        if (leaves_range<C>(note.every[consumer], work.key, C::tile_n)) {
-            const KeyRange keys[2] = {row_keys<C>(params.attention, note.request, packed(note, 0)),
-                                      row_keys<C>(params.attention, note.request, packed(note, 1))};
+        if (masks) {
+            const KeyRange keys[2] = {
+                row_keys<C>(params.attention, note.request, rows.packed(note, 0)),
+                row_keys<C>(params.attention, note.request, rows.packed(note, 1))};
             mask_scores(scores, lane_key, [&keys](int half, int key_of_score) {
                 return lies_in<C>(keys[half], key_of_score);
             });
@@ -190,15 +196,24 @@ struct WgmmaConsumer {
     };
 
     // Makes weights of the scores of a tile of keys.
-    JITNEY_DEVICE Rescale softmax(Scores& scores, SoftmaxRows& rows, const Work& work,
+    JITNEY_DEVICE Rescale softmax(Scores& scores, SoftmaxRows& rows, const Work& work, bool masks,
                                   float scale_log2) const {
-        edit_and_mask(scores, work);
+        edit_and_mask(scores, work, masks);
         Rescale rescale = {false, {1.0f, 1.0f}};
         float maximum[2];
-        const bool rises = row_maxima_by_bits(scores, rows, scale_log2, maximum);
+        bool rises;
+        if constexpr (C::bits_max != 0) {
+            rises = row_maxima_by_bits(scores, rows, scale_log2, maximum);
+        } else {
+            rises = row_maxima(scores, rows, scale_log2, maximum);
+        }
         rescale.any = __any_sync(kAllLanes, rises);
         if (rescale.any) raise_maxima(maximum, rows, scale_log2, rescale.factor);
-        weigh_scores_in_pairs(scores, rows, scale_log2);
+        if constexpr (C::pairs != 0) {
+            weigh_scores_in_pairs(scores, rows, scale_log2);
+        } else {
+            weigh_scores(scores, rows, scale_log2);
+        }
         return rescale;
     }
 
@@ -222,106 +237,98 @@ struct WgmmaConsumer {
         named_barrier_wait(kAllConsumers, kConsumers * kWarpgroupThreads);
     }
 
-    // Normalises, and writes the output and the LSE. The four lanes of a row change their parts of
-    // four blocks of 8 columns for one whole block each, 16 bytes.
-    JITNEY_DEVICE void write(const Work& work, const Output& out, const SoftmaxRows& rows) const {
-        const Note& note = work.note();
-        const AttentionParams& p = params.attention;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const PackedRow row = packed(note, half);
-            const float maximum = log2_shift(rows.maximum[half], logit_scale_log2<C>(p));
-            const float sum = warp_sum<4>(rows.sum[half]);
-            const RowEnd end = row_end<C>(p, row.head, maximum, row.valid ? sum : 0.0f);
-            if (p.lse != nullptr && row.valid && lane() % 4 == 0) {
-                p.lse[query_offset_of(p.lse_strides, note.request, row)] = end.lse;
-            }
-            T* to = static_cast<T*>(p.out) + query_offset_of(p.out_strides, note.request, row);
-#pragma unroll
-            for (int block = 0; block < kDimBlocks; block += 4) {
-                unsigned parts[4] = {};
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    if (block + i < kDimBlocks) {
-                        parts[i] = T::pair(out[block + i][2 * half] * end.norm,
-                                           out[block + i][2 * half + 1] * end.norm);
-                    }
-                }
-                transpose_quad(parts, lane() % 4);
-                const int column = (block + lane() % 4) * 8;
-                if (row.valid && column < C::head_dim_v) {
-                    *reinterpret_cast<uint4*>(to + column) = {parts[0], parts[1], parts[2],
-                                                              parts[3]};
-                }
-            }
+    // A step of a tile of rows behind its first: while its scores become weights, the product of
+    // the weights before runs.
+    JITNEY_DEVICE void step_on(State& state, Work& now) {
+        now.key -= C::tile_n;
+        --now.steps_behind;
+        barrier_wait(Memory::k_full(k.stage), k.phase);
+        multiply_keys(state.scores);
+        add_values(state.out, state.weights);
+        release_staged();
+        const bool masks = needs_masking(now);
+        wgmma_wait<1>();
+        wgmma_settle(state.scores);
+        release_keys(now);
+        const Rescale rescale = softmax(state.scores, state.rows, now, masks, state.scale_log2);
+        const SharedAddress read = Memory::v_full(v.stage);
+        v.advance();
+        // This wait stands here because the compiler would move arithmetic behind that for the
+        // product, but does not move it past a loop.
+        barrier_wait(Memory::v_full(v.stage), v.phase);
+        wgmma_wait<0>();
+        wgmma_settle(state.out);
+        release(read);
+        if (rescale.any) scale_rows(rescale.factor, state.out);
+        wgmma_settle(state.scores);  // the weights take registers that the product had
+        pack(state.weights, state.scores);
+    }
+
+    // The first step of a tile of rows. The last product of the tile before runs meanwhile; then
+    // that is written.
+    template <bool first>
+    JITNEY_DEVICE void step_over(State& state, const Work& now, const Work& next) {
+        wait_for_first_keys(next);
+        multiply_keys(state.scores);
+        const bool masks = needs_masking(next);
+        if constexpr (!first) {
+            add_values(state.out, state.weights);
+            release_staged();
+            wgmma_wait<1>();
+        } else {
+            wgmma_wait<0>();
         }
+        wgmma_settle(state.scores);
+        const int q_stage = q_before;
+        q_before = q.stage;
+        release_keys(next);
+        const SoftmaxRows before = state.rows;
+        state.rows = empty_rows();
+        softmax(state.scores, state.rows, next, masks, state.scale_log2);
+        if constexpr (!first) {
+            wgmma_wait<0>();
+            wgmma_settle(state.out);
+            release(Memory::v_full(v.stage));
+            v.advance();
+            write(now, q_stage, state.out, before);
+        }
+        wait_for_first_values(next);
+#pragma unroll
+        for (int i = 0; i < kDimBlocks * 4; ++i)
+            state.out[i / 4][i % 4] = 0.0f;
+        wgmma_settle(state.scores);
+        pack(state.weights, state.scores);
+    }
+
+    JITNEY_DEVICE void write(const Work& work, int q_stage, const Output& out,
+                             const SoftmaxRows& rows) {
+        WgmmaOutput<C>{params, consumer}.write(work.note(), q_stage, out, rows);
+        staged_in = q_stage;
         __syncwarp();
         release(Memory::note_full(work.place));
     }
 
-    // One stream of steps over the tiles of keys of all tiles of rows. While a step's scores become
-    // weights, the product of the weights before runs, be they of the same tile of rows or of the
-    // last; only then is that written.
+    // One stream of steps over the tiles of keys of all tiles of rows.
     JITNEY_DEVICE void run() {
-        const float scale_log2 = logit_scale_log2<C>(params.attention);
+        State state;
+        state.scale_log2 = logit_scale_log2<C>(params.attention);
         Work now;
         if (!find(now)) return;
-        Scores scores;
-        Weights weights;
-        Output out = {};
-        SoftmaxRows rows = empty_rows();
-
-        wait_for_keys(now, true);
-        multiply_keys(scores);
-        wgmma_wait<0>();
-        wgmma_settle(scores);
-        release_keys(now);
-        softmax(scores, rows, now, scale_log2);
-        pack(weights, scores);
-        wait_for_first_values(now);
-
-        Work next = now;
-        bool fresh = now.steps_behind == 0;  // the next tile of rows begins
-        bool more = step_on(next);
-        while (more) {
-            wait_for_keys(next, fresh);
-            multiply_keys(scores);
-            add_values(out, weights);
-            Work later = next;
-            more = step_on(later);
-            wgmma_wait<1>();
-            wgmma_settle(scores);
-            release_keys(next);
-            const SoftmaxRows before = rows;
-            if (fresh) rows = empty_rows();
-            const Rescale rescale = softmax(scores, rows, next, scale_log2);
-            const SharedAddress read = Memory::v_full(v.stage);
-            v.advance();
-            // This wait stands here because the compiler would move arithmetic behind that for the
-            // product, but does not move it past a loop.
-            if (!fresh) barrier_wait(Memory::v_full(v.stage), v.phase);
-            wgmma_wait<0>();
-            wgmma_settle(out);
-            release(read);
-            if (fresh) {
-                write(now, out, before);
-                wait_for_first_values(next);
-#pragma unroll
-                for (int i = 0; i < kDimBlocks * 4; ++i)
-                    out[i / 4][i % 4] = 0.0f;
-            } else if (rescale.any) {
-                scale_rows(rescale.factor, out);
-            }
-            wgmma_settle(scores);  // the weights take registers that the product had
-            pack(weights, scores);
-            fresh = next.steps_behind == 0;
+        step_over<true>(state, now, now);
+        for (;;) {
+            while (now.steps_behind > 0)
+                step_on(state, now);
+            Work next;
+            if (!find(next)) break;
+            step_over<false>(state, now, next);
             now = next;
-            next = later;
         }
-        add_values(out, weights);
+        add_values(state.out, state.weights);
+        release_staged();
         wgmma_wait<0>();
-        wgmma_settle(out);
-        write(now, out, rows);
+        wgmma_settle(state.out);
+        write(now, q_before, state.out, state.rows);
+        if (C::staged != 0) bulk_store_wait_read<0>();
     }
 };
 

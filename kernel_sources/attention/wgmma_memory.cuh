@@ -103,8 +103,10 @@ struct WgmmaMemory {
     // By one thread; a barrier of the block follows.
     JITNEY_DEVICE static void make_barriers() {
         for (int number = 0; number < kNoteBarriers + 2 * kWgmmaNotes; number += 2) {
-            // Of Q one consumer reads its rows, of all else all consumers read all.
-            const int readers = kWarps * (number < kKBarriers ? 1 : kConsumers);
+            // One thread tells of the rows of Q of its consumer, where the output passes through
+            // their memory; of all else all consumers read all.
+            int readers = kWarps * kConsumers;
+            if (number < kKBarriers) readers = C::staged != 0 ? 1 : kWarps;
             barrier_make(barrier(number), 1);
             barrier_make(barrier(number + 1), readers);
         }

@@ -35,15 +35,16 @@ JITNEY_DEVICE void barrier_arrive_in_block(SharedAddress barrier, unsigned block
         : "memory");
 }
 
-// Whether the phase has ended; returns at the latest after a while of the machine's choice.
+// Whether the phase has ended; returns at the latest after about 10 ms.
 JITNEY_DEVICE bool barrier_ended(SharedAddress barrier, unsigned phase) {
+    constexpr unsigned nanoseconds = 10000000;
     unsigned ended;
     asm volatile(
         "{.reg .pred ended;\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2, %3;\n"
         "selp.u32 %0, 1, 0, ended;}"
         : "=r"(ended)
-        : "r"(barrier), "r"(phase)
+        : "r"(barrier), "r"(phase), "r"(nanoseconds)
         : "memory");
     return ended != 0;
 }
