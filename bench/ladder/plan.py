@@ -1,7 +1,7 @@
 """The variants that bench/ladder_attention.py compares, and on what."""
 from ladder.variants import Variant
 
-BUDGET = 0.05
+BUDGET = 0.04
 PEERS = ("cudnn",)
 
 VARIANTS = {}
@@ -15,16 +15,13 @@ def add(name, **constants):
 for causal in (0, 1):
     end = "c" if causal else "f"
     add(f"128-{end}", causal=causal)
-    add(f"128b0-{end}", causal=causal, bits_max=0)
-    add(f"128p0-{end}", causal=causal, pairs=0)
-    add(f"128b0p0-{end}", causal=causal, bits_max=0, pairs=0)
+    add(f"128q3-{end}", causal=causal, q_stages=3)
     add(f"128d-{end}", causal=causal, staged=0)
-    add(f"144d-{end}", causal=causal, tile_n=144, q_stages=1, staged=0)
+    add(f"128db0-{end}", causal=causal, staged=0, bits_max=0)
     add(f"64-{end}", head_dim=64, tile_m=192, stages=3, causal=causal)
-    add(f"64b0-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, bits_max=0)
-    add(f"64p0-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, pairs=0)
-    add(f"64b0p0-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, bits_max=0, pairs=0)
+    add(f"64q3-{end}", head_dim=64, tile_m=192, stages=3, q_stages=3, causal=causal)
     add(f"64d-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, staged=0)
+    add(f"64db0-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, staged=0, bits_max=0)
     add(f"64m128-{end}", head_dim=64, stages=3, causal=causal)
     add(f"256-{end}", head_dim=256, tile_n=80, q_stages=1, staged=0, causal=causal)
     add(f"256b0-{end}", head_dim=256, tile_n=80, q_stages=1, staged=0, causal=causal, bits_max=0)
@@ -35,6 +32,7 @@ for causal in (0, 1):
     add(f"192n80-{end}", head_dim=192, tile_n=80, causal=causal)
     add(f"96-{end}", head_dim=96, causal=causal)
 add("176d-f", tile_n=176, q_stages=1, staged=0)
+add("160d-f", tile_n=160, q_stages=1, staged=0)
 add("80-c", head_dim=80, causal=1)
 add("window-c", causal=1, window=1)
 add("window-f", window=1)
@@ -79,8 +77,8 @@ def cells(dim, heads, lengths, dim_v=None):
 # batch, query heads, KV heads, q_len, kv_len, head_dim, head_dim of V, causal
 CELLS = [
     *cells(128, 16, (4096, 512, 1024, 16384)),
-    *cells(64, 32, (4096, 512, 16384)),
-    *cells(256, 8, (4096, 512)),
+    *cells(64, 32, (4096, 512, 1024, 16384)),
+    *cells(256, 8, (4096, 512, 16384)),
     (1, 32, 4, 512, 512, 128, 128, False),
     (1, 32, 4, 1024, 1024, 128, 128, False),
     (1, 32, 4, 2048, 2048, 128, 128, True),

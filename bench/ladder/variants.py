@@ -19,7 +19,6 @@ class Variant:
     q_stages: int = 2
     staged: int = 1
     bits_max: int = 1
-    pairs: int = 1
 
     @property
     def dim_v(self):

@@ -126,25 +126,6 @@ JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& row
     }
 }
 
-// The same where a warp has the registers for it: two sums a row, which do not wait for each other.
-template <int key_blocks>
-JITNEY_DEVICE void weigh_scores_in_pairs(float (&scores)[key_blocks][4], SoftmaxRows& rows,
-                                         float scale_log2) {
-    float sums[4] = {};
-    const float shifts[2] = {log2_shift(rows.maximum[0], scale_log2),
-                             log2_shift(rows.maximum[1], scale_log2)};
-#pragma unroll
-    for (int block = 0; block < key_blocks; ++block) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            scores[block][i] = exp2_fast(scores[block][i] * scale_log2 - shifts[i / 2]);
-            sums[i] += scores[block][i];
-        }
-    }
-    rows.sum[0] += sums[0] + sums[1];
-    rows.sum[1] += sums[2] + sums[3];
-}
-
 // A tile's step where one warp has the rows alone.
 template <int key_blocks, int dim_blocks>
 JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[dim_blocks][4],

@@ -209,11 +209,7 @@ struct WgmmaConsumer {
         }
         rescale.any = __any_sync(kAllLanes, rises);
         if (rescale.any) raise_maxima(maximum, rows, scale_log2, rescale.factor);
-        if constexpr (C::pairs != 0) {
-            weigh_scores_in_pairs(scores, rows, scale_log2);
-        } else {
-            weigh_scores(scores, rows, scale_log2);
-        }
+        weigh_scores(scores, rows, scale_log2);
         return rescale;
     }
 
@@ -286,11 +282,14 @@ struct WgmmaConsumer {
         state.rows = empty_rows();
         softmax(state.scores, state.rows, next, masks, state.scale_log2);
         if constexpr (!first) {
+            barrier_wait(Memory::v_full(v.stage), v.phase);  // it has ended; as in step_on
             wgmma_wait<0>();
             wgmma_settle(state.out);
             release(Memory::v_full(v.stage));
             v.advance();
             write(now, q_stage, state.out, before);
+            // A tile of one step: its values come behind the rows of Q that want this memory.
+            if (next.steps_behind == 0) release_staged();
         }
         wait_for_first_values(next);
 #pragma unroll
