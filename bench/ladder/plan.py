@@ -8,37 +8,32 @@ VARIANTS = {}
 CALLS = {}
 
 
-def add(name, **constants):
+def add(name, l2_mib=32, **constants):
     VARIANTS[name] = Variant(**constants)
+    CALLS[name] = {"l2_bytes": l2_mib << 20}
 
 
 for causal in (0, 1):
     end = "c" if causal else "f"
     add(f"128-{end}", causal=causal)
-    add(f"128q3-{end}", causal=causal, q_stages=3)
-    add(f"128d-{end}", causal=causal, staged=0)
-    add(f"128db0-{end}", causal=causal, staged=0, bits_max=0)
+    add(f"128q2-{end}", causal=causal, q_stages=2)
     add(f"64-{end}", head_dim=64, tile_m=192, stages=3, causal=causal)
-    add(f"64q3-{end}", head_dim=64, tile_m=192, stages=3, q_stages=3, causal=causal)
-    add(f"64d-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, staged=0)
-    add(f"64db0-{end}", head_dim=64, tile_m=192, stages=3, causal=causal, staged=0, bits_max=0)
+    add(f"64q2-{end}", head_dim=64, tile_m=192, stages=3, q_stages=2, causal=causal)
     add(f"64m128-{end}", head_dim=64, stages=3, causal=causal)
-    add(f"256-{end}", head_dim=256, tile_n=80, q_stages=1, staged=0, causal=causal)
-    add(f"256b0-{end}", head_dim=256, tile_n=80, q_stages=1, staged=0, causal=causal, bits_max=0)
-    add(f"256n64-{end}", head_dim=256, tile_n=64, q_stages=1, staged=0, causal=causal)
-    add(f"192/128-{end}", head_dim=192, head_dim_v=128, q_stages=1, staged=0, causal=causal)
-    add(f"192/128n96-{end}", head_dim=192, head_dim_v=128, tile_n=96, causal=causal)
-    add(f"192-{end}", head_dim=192, tile_n=112, q_stages=1, staged=0, causal=causal)
-    add(f"192n80-{end}", head_dim=192, tile_n=80, causal=causal)
+    add(f"256-{end}", head_dim=256, tile_n=80, q_stages=1, causal=causal)
+    add(f"256n64-{end}", head_dim=256, tile_n=64, q_stages=1, causal=causal)
+    add(f"192/128-{end}", head_dim=192, head_dim_v=128, q_stages=1, causal=causal)
+    add(f"192/128n96-{end}", head_dim=192, head_dim_v=128, tile_n=96, q_stages=2, causal=causal)
+    add(f"192-{end}", head_dim=192, tile_n=112, q_stages=1, causal=causal)
+    add(f"192n80-{end}", head_dim=192, tile_n=80, q_stages=2, causal=causal)
     add(f"96-{end}", head_dim=96, causal=causal)
-add("176d-f", tile_n=176, q_stages=1, staged=0)
-add("160d-f", tile_n=160, q_stages=1, staged=0)
-add("80-c", head_dim=80, causal=1)
-add("window-c", causal=1, window=1)
-add("window-f", window=1)
+    add(f"96q2-{end}", head_dim=96, q_stages=2, causal=causal)
+    add(f"80-{end}", head_dim=80, causal=causal)
+    add(f"packed-{end}", causal=causal, queries="packed")
+    add(f"window-{end}", causal=causal, window=1)
+add("128L8-c", causal=1, l2_mib=8)
+add("64L8-c", head_dim=64, tile_m=192, stages=3, causal=1, l2_mib=8)
 add("softcap-sinks-alibi-c", causal=1, softcap=1, alibi=1, sinks=1)
-add("packed-c", causal=1, queries="packed")
-add("packed-f", queries="packed")
 add("packed64-c", head_dim=64, tile_m=192, causal=1, queries="packed")
 add("fp16-c", causal=1, format="fp16")
 
@@ -76,15 +71,21 @@ def cells(dim, heads, lengths, dim_v=None):
 
 # batch, query heads, KV heads, q_len, kv_len, head_dim, head_dim of V, causal
 CELLS = [
-    *cells(128, 16, (4096, 512, 1024, 16384)),
-    *cells(64, 32, (4096, 512, 1024, 16384)),
-    *cells(256, 8, (4096, 512, 16384)),
-    (1, 32, 4, 512, 512, 128, 128, False),
-    (1, 32, 4, 1024, 1024, 128, 128, False),
-    (1, 32, 4, 2048, 2048, 128, 128, True),
+    *cells(128, 16, (512, 1024, 2048, 4096, 8192, 16384)),
+    *cells(64, 32, (512, 1024, 2048, 4096, 8192, 16384)),
+    *cells(256, 8, (512, 1024, 2048, 4096, 8192, 16384)),
     (1, 32, 4, 1024, 1024, 64, 64, True),
     (1, 32, 4, 4096, 4096, 64, 64, True),
-    *cells(96, 16, (4096,)),
-    *cells(192, 8, (4096,)),
-    *cells(192, 16, (4096,), 128),
+    (1, 32, 4, 512, 512, 128, 128, False),
+    (1, 32, 4, 1024, 1024, 128, 128, False),
+    (1, 32, 4, 2048, 2048, 128, 128, False),
+    (1, 32, 4, 2048, 2048, 128, 128, True),
+    (4, 32, 4, 2048, 2048, 128, 128, True),
+    (1, 32, 4, 4096, 4096, 128, 128, True),
+    (8, 32, 8, 2048, 2048, 128, 128, True),
+    (2, 8, 8, 8192, 8192, 96, 96, True),
+    (4, 16, 2, 4096, 4096, 80, 80, True),
+    (2, 8, 8, 8192, 8192, 192, 192, True),
+    (4, 16, 16, 4096, 4096, 192, 128, True),
+    (2, 16, 16, 8192, 8192, 192, 128, False),
 ]

@@ -16,9 +16,7 @@ class Variant:
     alibi: int = 0
     sinks: int = 0
     queries: str = "dense"
-    q_stages: int = 2
-    staged: int = 1
-    bits_max: int = 1
+    q_stages: int = 3
 
     @property
     def dim_v(self):

@@ -35,6 +35,12 @@ constexpr int wgmma_tile_bytes(int rows, int head_dim) {
     return rows * wgmma_panels(head_dim) * 128;
 }
 
+// Where three tiles of Q have room, the output goes through the memory of the one that was used
+// last, and is written by the copy engine; where not, straight from the registers.
+constexpr bool wgmma_stages_output(int q_stages) {
+    return q_stages >= 3;
+}
+
 // Rings of tiles of Q, of K and of V; their barriers, of each stage of each warpgroup's rows of Q,
 // and of each stage of K and V, one for full and one for empty; and notes on tiles of rows, with
 // two barriers each as well, and one for all that tells that a note was taken.

@@ -86,6 +86,11 @@ struct WgmmaConsumer {
         return same_in_warp(work.note().first_step[consumer]);
     }
 
+    JITNEY_DEVICE void release_note(const Work& work) const {
+        __syncwarp();  // all lanes have read it
+        release(Memory::note_full(work.place));
+    }
+
     // Until Q is there, and the keys of the first step.
     JITNEY_DEVICE void wait_for_first_keys(const Work& work) {
         barrier_wait(Memory::q_full(q.stage, consumer), q.phase);
@@ -100,12 +105,16 @@ struct WgmmaConsumer {
         release(Memory::k_full(k.stage));
         k.advance();
         const bool ends = work.steps_behind == 0;
-        if (C::staged == 0 && ends) release(Memory::q_full(q.stage, consumer));
+        if (!Memory::kStagesOutput && ends) release(Memory::q_full(q.stage, consumer));
         q.advance_if(ends);
     }
-    // The memory of the rows of Q is free once the output, which passed through it, was read.
+    JITNEY_DEVICE void release_values() {
+        release(Memory::v_full(v.stage));
+        v.advance();
+    }
+    // The memory through which the last output went is free for rows of Q once that was read.
     JITNEY_DEVICE void release_staged() {
-        if constexpr (C::staged != 0) {
+        if constexpr (Memory::kStagesOutput) {
             if (staged_in >= 0 && threadIdx.x % kWarpgroupThreads == 0) {
                 bulk_store_wait_read<0>();
                 barrier_arrive(Memory::empty_of(Memory::q_full(staged_in, consumer)));
@@ -118,8 +127,7 @@ struct WgmmaConsumer {
         barrier_wait(Memory::v_full(v.stage), v.phase);
         clear_values_behind(work.note());
         for (int step = first_step(work); step > 0; --step) {
-            release(Memory::v_full(v.stage));
-            v.advance();
+            release_values();
             barrier_wait(Memory::v_full(v.stage), v.phase);
         }
     }
@@ -201,12 +209,7 @@ struct WgmmaConsumer {
         edit_and_mask(scores, work, masks);
         Rescale rescale = {false, {1.0f, 1.0f}};
         float maximum[2];
-        bool rises;
-        if constexpr (C::bits_max != 0) {
-            rises = row_maxima_by_bits(scores, rows, scale_log2, maximum);
-        } else {
-            rises = row_maxima(scores, rows, scale_log2, maximum);
-        }
+        const bool rises = row_maxima_by_bits(scores, rows, scale_log2, maximum);
         rescale.any = __any_sync(kAllLanes, rises);
         if (rescale.any) raise_maxima(maximum, rows, scale_log2, rescale.factor);
         weigh_scores(scores, rows, scale_log2);
@@ -241,7 +244,6 @@ struct WgmmaConsumer {
         barrier_wait(Memory::k_full(k.stage), k.phase);
         multiply_keys(state.scores);
         add_values(state.out, state.weights);
-        release_staged();
         const bool masks = needs_masking(now);
         wgmma_wait<1>();
         wgmma_settle(state.scores);
@@ -260,20 +262,16 @@ struct WgmmaConsumer {
         pack(state.weights, state.scores);
     }
 
-    // The first step of a tile of rows. The last product of the tile before runs meanwhile; then
-    // that is written.
-    template <bool first>
+    // The first step of a tile of rows. Where there is one at work, its last product runs
+    // meanwhile, and then it is written.
+    template <bool ends_one>
     JITNEY_DEVICE void step_over(State& state, const Work& now, const Work& next) {
         wait_for_first_keys(next);
         multiply_keys(state.scores);
+        if constexpr (ends_one) add_values(state.out, state.weights);
+        if constexpr (ends_one) release_staged();
         const bool masks = needs_masking(next);
-        if constexpr (!first) {
-            add_values(state.out, state.weights);
-            release_staged();
-            wgmma_wait<1>();
-        } else {
-            wgmma_wait<0>();
-        }
+        wgmma_wait<ends_one ? 1 : 0>();
         wgmma_settle(state.scores);
         const int q_stage = q_before;
         q_before = q.stage;
@@ -281,15 +279,12 @@ struct WgmmaConsumer {
         const SoftmaxRows before = state.rows;
         state.rows = empty_rows();
         softmax(state.scores, state.rows, next, masks, state.scale_log2);
-        if constexpr (!first) {
+        if constexpr (ends_one) {
             barrier_wait(Memory::v_full(v.stage), v.phase);  // it has ended; as in step_on
             wgmma_wait<0>();
             wgmma_settle(state.out);
-            release(Memory::v_full(v.stage));
-            v.advance();
+            release_values();
             write(now, q_stage, state.out, before);
-            // A tile of one step: its values come behind the rows of Q that want this memory.
-            if (next.steps_behind == 0) release_staged();
         }
         wait_for_first_values(next);
 #pragma unroll
@@ -299,35 +294,71 @@ struct WgmmaConsumer {
         pack(state.weights, state.scores);
     }
 
+    // Ends the tile of rows at work where no other follows at once.
+    JITNEY_DEVICE void end(State& state, const Work& now) {
+        add_values(state.out, state.weights);
+        release_staged();
+        wgmma_wait<0>();
+        wgmma_settle(state.out);
+        release_values();
+        write(now, q_before, state.out, state.rows);
+        release_staged();
+    }
+
+    // Lets a tile of which the warpgroup has no rows go by.
+    JITNEY_DEVICE void pass(const Work& work) {
+        barrier_wait(Memory::q_full(q.stage, consumer), q.phase);
+        if (Memory::kStagesOutput) {
+            staged_in = q.stage;
+            release_staged();
+        } else {
+            release(Memory::q_full(q.stage, consumer));
+        }
+        q.advance();
+        for (int step = same_in_warp(work.note().key_tiles); step > 0; --step) {
+            barrier_wait(Memory::k_full(k.stage), k.phase);
+            release(Memory::k_full(k.stage));
+            k.advance();
+            barrier_wait(Memory::v_full(v.stage), v.phase);
+            if (step == work.note().key_tiles) clear_values_behind(work.note());
+            release_values();
+        }
+        release_note(work);
+    }
+
     JITNEY_DEVICE void write(const Work& work, int q_stage, const Output& out,
                              const SoftmaxRows& rows) {
         WgmmaOutput<C>{params, consumer}.write(work.note(), q_stage, out, rows);
         staged_in = q_stage;
-        __syncwarp();
-        release(Memory::note_full(work.place));
+        release_note(work);
     }
 
     // One stream of steps over the tiles of keys of all tiles of rows.
     JITNEY_DEVICE void run() {
         State state;
         state.scale_log2 = logit_scale_log2<C>(params.attention);
-        Work now;
-        if (!find(now)) return;
-        step_over<true>(state, now, now);
+        Work now = {};
+        Work next;
+        bool works = false;
         for (;;) {
-            while (now.steps_behind > 0)
-                step_on(state, now);
-            Work next;
-            if (!find(next)) break;
-            step_over<false>(state, now, next);
-            now = next;
+            const bool found = find(next);
+            const bool steps = found && next.steps_behind >= 0;
+            if (works && !steps) end(state, now);
+            if (!found) break;
+            if (steps) {
+                if (works) {
+                    step_over<true>(state, now, next);
+                } else {
+                    step_over<false>(state, now, next);
+                }
+                now = next;
+                while (now.steps_behind > 0)
+                    step_on(state, now);
+            } else {
+                pass(next);
+            }
+            works = steps;
         }
-        add_values(state.out, state.weights);
-        release_staged();
-        wgmma_wait<0>();
-        wgmma_settle(state.out);
-        write(now, q_before, state.out, state.rows);
-        if (C::staged != 0) bulk_store_wait_read<0>();
     }
 };
 

@@ -37,7 +37,7 @@ struct WgmmaNote {
     int first_key;
     int key_tiles;  // that follow it; 0: there is no tile of rows any more
     // Of each consumer's rows: the first step that they see a key of, and the keys that each sees.
-    int first_step[kConsumers];
+    int first_step[kConsumers];  // key_tiles: it has no rows
     KeyRange every[kConsumers];
 
     // Steps go from the last tile of keys to the first.
@@ -54,6 +54,7 @@ struct WgmmaMemory {
     static constexpr PrefillWgmmaLayout kLayout = prefill_wgmma_layout(
         C::head_dim, C::head_dim_v, C::tile_m, C::tile_n, C::q_stages, C::stages);
     static constexpr int kConsumers = wgmma_consumers(C::tile_m);
+    static constexpr bool kStagesOutput = wgmma_stages_output(C::q_stages);
     static constexpr int kQBytes = wgmma_tile_bytes(C::tile_m, C::head_dim);
     static constexpr int kKBytes = wgmma_tile_bytes(C::tile_n, C::head_dim);
     static constexpr int kVBytes = wgmma_tile_bytes(C::tile_n, C::head_dim_v);
@@ -106,7 +107,7 @@ struct WgmmaMemory {
             // One thread tells of the rows of Q of its consumer, where the output passes through
             // their memory; of all else all consumers read all.
             int readers = kWarps * kConsumers;
-            if (number < kKBarriers) readers = C::staged != 0 ? 1 : kWarps;
+            if (number < kKBarriers) readers = kStagesOutput ? 1 : kWarps;
             barrier_make(barrier(number), 1);
             barrier_make(barrier(number + 1), readers);
         }

@@ -63,9 +63,10 @@ struct WgmmaOutput {
         for (int half = 0; half < 2; ++half) {
             norms[half] = end_row(note, packed(note, half), rows.maximum[half], rows.sum[half]);
         }
-        if constexpr (C::staged == 0) {
+        if constexpr (!Memory::kStagesOutput) {
             write_rows(note, out, norms);
         } else {
+            static_assert(wgmma_panels(C::head_dim_v) <= wgmma_panels(C::head_dim));
             const AttentionParams& p = params.attention;
             const int rows_left = note.request.q_len * p.group - first_row(note);
             // All warps have read Q.

@@ -75,9 +75,10 @@ struct WgmmaPlanner {
         note.key_tiles = tiles_to(any.end);
 #pragma unroll
         for (int consumer = 0; consumer < Memory::kConsumers; ++consumer) {
-            const TileKeys keys =
-                keys_of(note.first_row + consumer * kWarpgroupRows, kWarpgroupRows);
-            note.first_step[consumer] = note.key_tiles - tiles_to(keys.any.end);
+            const int first = note.first_row + consumer * kWarpgroupRows;
+            const TileKeys keys = keys_of(first, kWarpgroupRows);
+            const int steps = first > last_row ? 0 : tiles_to(keys.any.end);
+            note.first_step[consumer] = note.key_tiles - steps;
             note.every[consumer] = keys.every;
         }
     }
