@@ -340,12 +340,12 @@ struct WgmmaConsumer {
         Work now = {};
         Work next;
         bool works = false;
-        for (;;) {
-            const bool found = find(next);
-            const bool steps = found && next.steps_behind >= 0;
-            if (works && !steps) end(state, now);
-            if (!found) break;
-            if (steps) {
+        while (find(next)) {
+            const bool passes = next.steps_behind < 0;
+            if (passes) {
+                if (works) end(state, now);
+                pass(next);
+            } else {
                 if (works) {
                     step_over<true>(state, now, next);
                 } else {
@@ -354,11 +354,10 @@ struct WgmmaConsumer {
                 now = next;
                 while (now.steps_behind > 0)
                     step_on(state, now);
-            } else {
-                pass(next);
             }
-            works = steps;
+            works = !passes;
         }
+        if (works) end(state, now);
     }
 };
 
