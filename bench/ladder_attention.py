@@ -2,10 +2,13 @@
 """Variants of attn_prefill_wgmma side by side, beside torch, on one GPU in one process.
 
     python3 bench/ladder_attention.py [check] [time] [--plan FILE] [--json FILE]
+    python3 bench/ladder_attention.py inspect [--plan FILE]
 
 A plan is a Python file with VARIANTS (name -> Variant), CHECKS and CELLS; bench/ladder/plan.py is the
 one that is taken where none is named. Each variant is checked against torch in fp32 on random data
-before it is timed; one that is wrong, or whose kernel fails, is not timed.
+before it is timed; one that is wrong, or whose kernel fails, is not timed. `inspect` needs neither a
+GPU nor torch: it compiles, says what ptxas says, counts instructions where there is an nvdisasm, and
+fails where a variant spills or where ptxas serializes its products.
 """
 import argparse
 import concurrent.futures
@@ -15,10 +18,8 @@ import pathlib
 import sys
 import time
 
-import torch
-
-import timing
-from ladder import checks, compiler, launcher, peers
+from ladder import compiler
+from ladder.structures import layout_checks
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -30,8 +31,23 @@ def load_plan(path):
     return plan
 
 
+def inspect(plan):
+    worst = 0
+    for name, variant in plan.VARIANTS.items():
+        cubin, log = compiler.compile_cubin(variant.text(layout_checks()))
+        said = compiler.remarks(log)
+        sass = compiler.disassemble(cubin)
+        counts = compiler.count_instructions(sass) if sass else {}
+        print(f"{name}: {variant.name()}, {variant.shared_bytes()} bytes shared, {said} {counts}", flush=True)
+        if said["spill"] or said["codes"]:
+            worst = 1
+    return worst
+
+
 def compile_all(variants):
     """name -> Kernel; says what ptxas says of each."""
+    from ladder import launcher
+
     kernels = {}
     with concurrent.futures.ProcessPoolExecutor(12) as pool:
         built = dict(zip(variants, pool.map(launcher.kernel_of, variants.values())))
@@ -50,6 +66,11 @@ def tflops(shape, us):
 
 
 def time_cell(plan, kernels, cell, right):
+    import timing
+    import torch
+
+    from ladder import checks, launcher, peers
+
     batch, q_heads, kv_heads, q_len, kv_len, dim, dim_v, causal = cell
     names = [
         name
@@ -112,6 +133,12 @@ def main():
     options = parser.parse_args()
     begin = time.time()
     plan = load_plan(options.plan)
+    if "inspect" in options.what:
+        return inspect(plan)
+    import torch
+
+    from ladder import checks, peers
+
     kernels = compile_all(plan.VARIANTS)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; compiled in {time.time() - begin:.1f} s", flush=True)
     torch.manual_seed(int(begin))

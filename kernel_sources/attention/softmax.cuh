@@ -92,10 +92,12 @@ JITNEY_DEVICE void raise_maxima(const float (&maximum)[2], SoftmaxRows& rows, fl
 template <int dim_blocks>
 JITNEY_DEVICE void scale_rows(const float (&rescale)[2], float (&out)[dim_blocks][4]) {
 #pragma unroll
-    for (int block = 0; block < dim_blocks; ++block) {
+    for (int half = 0; half < 2; ++half) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            out[block][i] *= rescale[i / 2];
+        for (int block = 0; block < dim_blocks; ++block) {
+            out[block][2 * half] *= rescale[half];
+            out[block][2 * half + 1] *= rescale[half];
+        }
     }
 }
 
