@@ -68,6 +68,9 @@ constexpr PrefillWgmmaLayout prefill_wgmma_layout(int head_dim, int head_dim_v, 
     return {k, v, barriers, notes, notes + kWgmmaNotes * kWgmmaNoteBytes};
 }
 
+// Behind next_tile, 16 bytes from it, as many that stay zero.
+constexpr int kWgmmaCounterBytes = 32;
+
 // Boxes of the maps are 64 elements of 64 / group positions (Q) or of tile_n keys (K and V),
 // without gaps and swizzled over 128 bytes.
 struct PrefillWgmmaParams {

@@ -1,8 +1,11 @@
 #include "jitney/attention.hpp"
 
+#include <array>
+
 #include "operations/attention/operation.hpp"
 #include "operations/check_enum.hpp"
 #include "operations/path.hpp"
+#include "operations/refuse.hpp"
 
 namespace jitney {
 
@@ -23,23 +26,37 @@ namespace {
 
 using policy::KernelId;
 
-void run_variant(const AttentionArgs& args, Variant variant, KernelId scalar, KernelId mma,
-                 Stream stream) {
-    const StartedCall started;
-    checks::check_enum<Variant>("variant", variant,
-                                {{Variant::scalar, "scalar"}, {Variant::mma, "mma"}});
-    const KernelId kernel = variant == Variant::mma ? mma : scalar;
+void check_variant(Variant variant) {
+    checks::check_enum<Variant>(
+        "variant", variant,
+        {{Variant::scalar, "scalar"}, {Variant::mma, "mma"}, {Variant::wgmma, "wgmma"}});
+}
+
+void run_kernel(const AttentionArgs& args, KernelId kernel, Stream stream) {
     path::run_kernel(args, kernel, policy::info(kernel).name, stream);
 }
 
 }  // namespace
 
 void attn_prefill(const AttentionArgs& args, Variant variant, Stream stream) {
-    run_variant(args, variant, KernelId::attn_prefill_scalar, KernelId::attn_prefill_mma, stream);
+    const StartedCall started;
+    check_variant(variant);
+    constexpr std::array kKernels = {KernelId::attn_prefill_scalar, KernelId::attn_prefill_mma,
+                                     KernelId::attn_prefill_wgmma};
+    run_kernel(args, kKernels[static_cast<std::size_t>(variant)], stream);
 }
 
 void attn_decode(const AttentionArgs& args, Variant variant, Stream stream) {
-    run_variant(args, variant, KernelId::attn_decode_scalar, KernelId::attn_decode_mma, stream);
+    const StartedCall started;
+    check_variant(variant);
+    if (variant == Variant::wgmma) {
+        checks::refuse(
+            "there is no attn_decode of the variant wgmma: ask for mma or scalar, or call "
+            "attn_prefill");
+    }
+    run_kernel(args,
+               variant == Variant::mma ? KernelId::attn_decode_mma : KernelId::attn_decode_scalar,
+               stream);
 }
 
 }  // namespace ops

@@ -11,6 +11,7 @@
 #include "operations/decision.hpp"
 #include "operations/operation.hpp"
 #include "operations/reference_call.hpp"
+#include "runtime/tensor_map.hpp"
 
 namespace jitney {
 
@@ -35,11 +36,14 @@ struct OperationOf<AttentionArgs> {
 
     // The kernel that makes bits of a mask takes what attention takes.
     struct Params {
-        AttentionParams attention{};
+        PrefillWgmmaParams wgmma{};  // its part `attention` is what the other kernels take
         WorkMapParams map{};
         bool map_first = false;
+        bool is_wgmma = false;
+        bool addresses_lead = true;  // the tensor maps
         void* of(std::size_t step) noexcept {
-            return map_first && step == 0 ? static_cast<void*>(&map) : &attention;
+            if (map_first && step == 0) return &map;
+            return is_wgmma ? static_cast<void*>(&wgmma) : &wgmma.attention;
         }
     };
 
@@ -68,17 +72,27 @@ struct OperationOf<AttentionArgs> {
         explanation.split_keys = choice.split_keys;
     }
 
-    static Params fill(const AttentionArgs& args, const Problem& problem,
-                       const Choice& choice) noexcept {
-        Params params{form_params(args, problem, choice)};
+    static Params fill(const AttentionArgs& args, const Problem& problem, const Choice& choice) {
+        Params params;
+        params.wgmma.attention = form_params(args, problem, choice);
         params.map_first = choice.work_map.has_value();
-        if (params.map_first) params.map = form_map_params(params.attention, choice);
+        if (params.map_first) params.map = form_map_params(params.wgmma.attention, choice);
+        params.is_wgmma = choice.spec.kernel == policy::KernelId::attn_prefill_wgmma;
+        if (params.is_wgmma) {
+            params.addresses_lead = runtime::addresses_lead_maps();
+            form_wgmma_params(params.wgmma, args, problem, choice);
+        }
         return params;
     }
     static void set_addresses(Params& params, const AttentionArgs& args, const Choice& choice,
-                              const Scratch& scratch) noexcept {
-        jitney::set_addresses(params.attention, args, choice, scratch.data, scratch.counters);
-        if (params.map_first) jitney::set_addresses(params.map, params.attention);
+                              const Scratch& scratch) {
+        AttentionParams& attention = params.wgmma.attention;
+        jitney::set_addresses(attention, args, choice, scratch.data, scratch.counters);
+        if (params.map_first) jitney::set_addresses(params.map, attention);
+        if (params.is_wgmma) {
+            set_wgmma_addresses(params.wgmma, args, choice, params.addresses_lead,
+                                scratch.counters);
+        }
     }
 
     static void run_reference(const AttentionArgs& args) {
