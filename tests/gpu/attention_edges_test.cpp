@@ -124,13 +124,13 @@ TEST_CASE("scores far below zero are no special values") {
 
 TEST_CASE("many queries") {
     std::vector<AttentionCase> cases;
-    for (const char* kernel : {"attn_prefill_scalar", "attn_prefill_mma"}) {
+    for (const char* kernel : {"attn_prefill_scalar", "attn_prefill_mma", "attn_prefill_wgmma"}) {
         AttentionCase test = make_case(is_quick() ? 5000 : 30000, 65, kernel);
         test.shape.batch = 1;
         test.shape.q_heads = 3;
         test.shape.kv_heads = 1;
         test.shape.causal = true;
-        cases.push_back(test);
+        if (can_run(test)) cases.push_back(test);
     }
     run_cases(cases);
 }
@@ -150,6 +150,9 @@ TEST_CASE("ops run the kernel that they name, or fail") {
     };
     run(ops::attn_prefill, ops::Variant::scalar, "attn_prefill_scalar<");
     run(ops::attn_prefill, ops::Variant::mma, "attn_prefill_mma<");
+    if (can_run(make_case(20, 100, "attn_prefill_wgmma"))) {
+        run(ops::attn_prefill, ops::Variant::wgmma, "attn_prefill_wgmma<");
+    }
     run(ops::attn_decode, ops::Variant::scalar, "attn_decode_scalar<");
     run(ops::attn_decode, ops::Variant::mma, "attn_decode_mma<");
 
