@@ -212,13 +212,24 @@ bool prefers_decode(const AttentionProblem& p) {
     return !p.packed && p.q_len <= 16 && rows_a_head(p) <= 64;
 }
 
+// Enough rows that share a tile to fill one of attn_prefill_wgmma: with fewer most of its products
+// are thrown away, as where heads of a group that shares no divisor with 64 have few queries.
+bool prefers_wgmma(const AttentionProblem& p) {
+    constexpr int rows = 128;
+    return product(p.q_len, heads_taken_together(KernelId::attn_prefill_wgmma, p)) >= rows;
+}
+
 std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {
     using enum KernelId;
     if (prefers_decode(p)) {
-        return {attn_decode_mma, attn_prefill_wgmma, attn_prefill_mma, attn_decode_scalar,
+        return {attn_decode_mma, attn_prefill_mma, attn_prefill_wgmma, attn_decode_scalar,
                 attn_prefill_scalar};
     }
-    return {attn_prefill_wgmma, attn_prefill_mma, attn_decode_mma, attn_prefill_scalar,
+    if (prefers_wgmma(p)) {
+        return {attn_prefill_wgmma, attn_prefill_mma, attn_decode_mma, attn_prefill_scalar,
+                attn_decode_scalar};
+    }
+    return {attn_prefill_mma, attn_prefill_wgmma, attn_decode_mma, attn_prefill_scalar,
             attn_decode_scalar};
 }
 

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernel_sources/common/constants.h"
@@ -83,9 +84,18 @@ TEST_CASE("the order of preference on Hopper") {
     CHECK(all_lines(prefill(), kHopper) ==
           Lines{"attn_prefill_wgmma", "attn_prefill_mma", "attn_decode_mma: q_len 1024 is above 64",
                 "attn_prefill_scalar", "attn_decode_scalar: q_len 1024 is above 64"});
-    CHECK(all_lines(decode(), kHopper) == Lines{"attn_decode_mma", "attn_prefill_wgmma",
-                                                "attn_prefill_mma", "attn_decode_scalar",
+    CHECK(all_lines(decode(), kHopper) == Lines{"attn_decode_mma", "attn_prefill_mma",
+                                                "attn_prefill_wgmma", "attn_decode_scalar",
                                                 "attn_prefill_scalar"});
+    // Four heads share a tile of 128 rows, or five none.
+    AttentionProblem problem = prefill();
+    for (const auto& [q_heads, q_len, first] :
+         {std::tuple{32, 32, "attn_prefill_wgmma"}, std::tuple{32, 31, "attn_prefill_mma"},
+          std::tuple{40, 128, "attn_prefill_wgmma"}, std::tuple{40, 127, "attn_prefill_mma"}}) {
+        problem.q_heads = q_heads;
+        problem.q_len = q_len;
+        CHECK(all_lines(problem, kHopper)[0] == first);
+    }
 }
 
 TEST_CASE("what the kernel of Hopper alone does not take") {

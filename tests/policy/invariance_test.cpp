@@ -89,7 +89,7 @@ TEST_CASE("a batch that is too large for the kernel is refused, not given to ano
     const auto reasons = rank_attention(problem, facts);
     CHECK(reasons[0].kernel == KernelId::attn_decode_mma);
     CHECK(reasons[0].reason == Reason::grid_too_large);
-    CHECK(reasons[1].kernel == KernelId::attn_prefill_wgmma);
+    CHECK(reasons[1].kernel == KernelId::attn_prefill_mma);
     CHECK(reason_text(reasons[1]).find("split the batch") != std::string::npos);
     problem.batch = 1 << 10;
     CHECK(choose_attention(problem, facts));
