@@ -38,6 +38,8 @@ struct DeviceProblem {
 
 // Whether the kernel can run the case on the GPU; always where none is forced.
 bool can_run(const AttentionCase& test);
+// The same of a call.
+bool can_run(const std::string& kernel, const AttentionArgs& args);
 
 // Compiles what the cases need, as many at a time as there are cores, so that the cases that follow
 // find it on disk.
