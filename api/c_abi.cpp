@@ -46,7 +46,8 @@ jitney_status operation(Body&& body) noexcept {
 
 // Values that are none of the enumerators are refused by what they are given to.
 static_assert(JITNEY_SCALAR == static_cast<int>(ops::Variant::scalar) &&
-              JITNEY_MMA == static_cast<int>(ops::Variant::mma));
+              JITNEY_MMA == static_cast<int>(ops::Variant::mma) &&
+              JITNEY_WGMMA == static_cast<int>(ops::Variant::wgmma));
 static_assert(JITNEY_JIT == static_cast<int>(Backend::jit) &&
               JITNEY_REFERENCE == static_cast<int>(Backend::reference));
 

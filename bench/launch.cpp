@@ -20,7 +20,7 @@
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
 #include "jitney/plan.hpp"
-#include "operations/attention/fill.hpp"
+#include "operations/attention/operation.hpp"
 #include "operations/check.hpp"
 #include "operations/kernel_launch.hpp"
 #include "operations/rotary/fill.hpp"
@@ -69,7 +69,13 @@ class BareLaunch {
     }
 
     void operator()() {
-        void* parameters[] = {&params_};
+        // The parameters of an operation, or those of a kernel.
+        void* parameters[1];
+        if constexpr (requires { params_.of(0); }) {
+            parameters[0] = params_.of(0);
+        } else {
+            parameters[0] = &params_;
+        }
         check(driver().cuLaunchKernelEx(&config_, reinterpret_cast<CUfunction>(kernel_), parameters,
                                         nullptr),
               "cuLaunchKernelEx");
@@ -141,11 +147,13 @@ std::vector<Result> bench_attention(const std::string& name, std::int64_t q_len,
         policy::choose_attention(problem, facts_of(runtime::current_device())).value();
     attention(args, stream);
     // The memory that the stream keeps, and gives to the calls below, too.
-    const auto params = [&] {
+    using Op = OperationOf<AttentionArgs>;
+    Op::Params params = Op::fill(args, problem, choice);
+    {
         const runtime::Workspace workspace = runtime::take_workspace(
             stream, choice.workspace.scratch_bytes(), choice.workspace.arrived_bytes);
-        return make_params(args, problem, choice, workspace.data(), workspace.counters());
-    }();
+        Op::set_addresses(params, args, choice, {workspace.data(), workspace.counters()});
+    }
     BareLaunch bare(choice.spec, choice.geometry, params, stream);
     const AttentionPlan plan(args);
     const Memory memory(std::max<std::size_t>(plan.workspace_bytes(), 1));

@@ -4,8 +4,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "operations/append_kv/fields.hpp"
 #include "operations/attention/check_requests.hpp"
 #include "operations/attention/fields.hpp"
+#include "operations/merge_states/fields.hpp"
 #include "operations/own_workspace.hpp"
 #include "operations/rotary/fields.hpp"
 
@@ -47,6 +49,14 @@ bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcep
 }
 
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept {
+    return same_fields<Differs::in_calls>(args, prepared);
+}
+
+bool same_form(const AppendKvArgs& args, const AppendKvArgs& prepared) noexcept {
+    return same_fields<Differs::in_calls>(args, prepared);
+}
+
+bool same_form(const MergeStatesArgs& args, const MergeStatesArgs& prepared) noexcept {
     return same_fields<Differs::in_calls>(args, prepared);
 }
 

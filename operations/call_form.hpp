@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
+#include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
 #include "jitney/tensor.hpp"
 
@@ -30,6 +32,11 @@ inline bool same_form(const std::optional<Tensor>& a, const std::optional<Tensor
     return a.has_value() == b.has_value() && (!a || same_form(*a, *b));
 }
 
+inline bool same_form(const PartialState& a, const PartialState& b) noexcept {
+    const auto& [out, lse] = b;
+    return same_form(a.out, out) && same_form(a.lse, lse);
+}
+
 template <class Value>
 bool same_value(const Value& a, const Value& b) noexcept {
     if constexpr (requires { same_form(a, b); }) {
@@ -37,7 +44,8 @@ bool same_value(const Value& a, const Value& b) noexcept {
     } else if constexpr (requires { a == b; }) {
         return a == b;
     } else {
-        return std::ranges::equal(a, b);
+        return std::ranges::equal(
+            a, b, [](const auto& one, const auto& other) { return same_value(one, other); });
     }
 }
 
@@ -45,6 +53,8 @@ bool same_value(const Value& a, const Value& b) noexcept {
 // was prepared for one is what the other asks for.
 bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;
 bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept;
+bool same_form(const AppendKvArgs& args, const AppendKvArgs& prepared) noexcept;
+bool same_form(const MergeStatesArgs& args, const MergeStatesArgs& prepared) noexcept;
 
 // Likewise for a run of the plan that was made for `planned`, which may differ in more.
 bool is_run_of(const AttentionArgs& args, const AttentionArgs& planned) noexcept;

@@ -176,6 +176,7 @@ void check_memory(const Args& args) {
 
 template bool lies_apart(const AttentionArgs&) noexcept;
 template bool lies_apart(const RotaryArgs&) noexcept;
+template bool lies_apart(const AppendKvArgs&) noexcept;
 template void check_memory(const AttentionArgs&);
 template void check_memory(const RotaryArgs&);
 template void check_memory(const AppendKvArgs&);
@@ -219,6 +220,7 @@ bool FormMemory<Args>::apart_at_a_glance(const Args& args) const noexcept {
 
 template class FormMemory<AttentionArgs>;
 template class FormMemory<RotaryArgs>;
+template class FormMemory<AppendKvArgs>;
 
 void check_apart(const Named& written, const Named& other) {
     const Sharing found = shared(written.tensor, other.tensor);

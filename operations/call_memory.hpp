@@ -90,6 +90,7 @@ class FormMemory {
 
 extern template class FormMemory<AttentionArgs>;
 extern template class FormMemory<RotaryArgs>;
+extern template class FormMemory<AppendKvArgs>;
 
 // Of two tensors.
 void check_apart(const Named& written, const Named& other);

@@ -5,7 +5,8 @@
 
 #include "jitney/explain.hpp"
 #include "jitney/tensor.hpp"
-#include "operations/attention/choose.hpp"
+#include "operations/operation.hpp"
+#include "operations/own_workspace.hpp"
 #include "policy/candidates.hpp"
 #include "policy/device_facts.hpp"
 
@@ -16,7 +17,7 @@ policy::DeviceFacts facts_to_explain(std::string_view arch, const Device& device
 
 ExplainedCandidate explained(const policy::Candidate& candidate);
 
-void add_choice(Explanation& explanation, const policy::AttentionProblem& problem,
-                const policy::AttentionChoice& choice);
+// The launches of the call, and the memory that they need beside the tensors.
+void add_steps(Explanation& explanation, const Steps& steps, const ScratchBytes& scratch);
 
 }  // namespace jitney

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "jitney/workspace.hpp"
-#include "operations/attention/choose.hpp"
 #include "runtime/workspace.hpp"
 
 namespace jitney {
@@ -14,10 +13,6 @@ struct ScratchBytes {
     std::size_t counters = 0;  // zero before the first launch, kept zero by it
     std::size_t data = 0;
 };
-
-inline ScratchBytes bytes_of(const policy::AttentionWorkspace& needed) noexcept {
-    return {needed.arrived_bytes, needed.scratch_bytes()};
-}
 
 // What the caller has to give for such a launch; 0 where it needs nothing.
 std::size_t own_workspace_bytes(const ScratchBytes& needed) noexcept;

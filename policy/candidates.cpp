@@ -21,8 +21,10 @@ std::string format_text(const KernelInfo& kernel, std::int64_t format) {
 
 Candidate judge_arch_and_format(KernelId id, const Arch& arch, int format) noexcept {
     const KernelInfo& kernel = info(id);
-    if (arch.number < kernel.minimum_arch) {
-        return {id, Reason::arch_too_old, kernel.minimum_arch, arch.number};
+    if (!runs_on(kernel, arch)) {
+        const bool exact = kernel.exact_arch.number != 0;
+        return {id, exact ? Reason::other_arch : Reason::arch_too_old, kernel.minimum_arch,
+                arch.number};
     }
     if (!takes_format(kernel, format)) return {id, Reason::format_unknown, format};
     return {id};
@@ -34,6 +36,8 @@ std::string reason_text(const Candidate& c) {
             return {};
         case Reason::arch_too_old:
             return fmt::format("needs sm_{} or newer, this is sm_{}", c.a, c.b);
+        case Reason::other_arch:
+            return fmt::format("needs {}, this is sm_{}", arch_needed(info(c.kernel)), c.b);
         case Reason::no_fp8_tensor_cores:
             return fmt::format("FP8 tensor cores need sm_{} or newer, this is sm_{}", c.a, c.b);
         case Reason::format_needs_scalar:
@@ -44,6 +48,14 @@ std::string reason_text(const Candidate& c) {
             return fmt::format("head_dim {} is above {}", c.a, c.b);
         case Reason::not_aligned:
             return "pointers must be 16-byte aligned and strides multiples of 8 elements";
+        case Reason::not_mapped:
+            return "the tensor copy engine takes strides above 0 and below 2^40 bytes";
+        case Reason::paged_keys:
+            return "takes keys and values of one tensor each, not of pages";
+        case Reason::takes_no_mask:
+            return "takes no mask";
+        case Reason::takes_no_logits:
+            return "takes no logits function";
         case Reason::packed_queries:
             return "takes requests of one length, not packed ones";
         case Reason::append_needs_decode:

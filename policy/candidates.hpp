@@ -13,23 +13,28 @@ namespace jitney::policy {
 enum class Reason : std::uint8_t {
     accepted,
     arch_too_old,           // a: needed, b: the device's
+    other_arch,             // b: the device's; the kernel has instructions of one chip
     no_fp8_tensor_cores,    // a: needed, b: the device's
     format_needs_scalar,    // tensor cores take bf16 and fp16
     head_dim_not_multiple,  // a: head_dim, b: of
     head_dim_too_large,     // a: head_dim, b: limit
     not_aligned,            // 16-byte vectors are not possible
+    not_mapped,             // the tensor copy engine can't walk through a tensor
     too_many_queries,       // a: q_len, b: limit
     packed_queries,         // requests of several lengths
-    append_needs_decode,    // new keys come with the call
-    shared_memory,          // a: needed, b: the device's
-    grid_too_large,         // a: blocks, b: limit
-    not_forced,             // another kernel was asked for by name
-    format_unknown,         // a: a format that no constant of the kernel names
-    too_many_rows,          // a: q_len * group, b: limit
-    too_many_keys,          // a: kv_len, b: limit
-    token_too_large,        // a: elements a token, b: limit
-    batch_invariant,        // the kernel of smaller batches can't run this one
-    too_many_tiles,         // a: across, b: down
+    paged_keys,             // K and V in a pool of pages
+    takes_no_mask,
+    takes_no_logits,      // a function of the caller's
+    append_needs_decode,  // new keys come with the call
+    shared_memory,        // a: needed, b: the device's
+    grid_too_large,       // a: blocks, b: limit
+    not_forced,           // another kernel was asked for by name
+    format_unknown,       // a: a format that no constant of the kernel names
+    too_many_rows,        // a: q_len * group, b: limit
+    too_many_keys,        // a: kv_len, b: limit
+    token_too_large,      // a: elements a token, b: limit
+    batch_invariant,      // the kernel of smaller batches can't run this one
+    too_many_tiles,       // a: across, b: down
 };
 
 struct Candidate {

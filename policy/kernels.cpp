@@ -1,5 +1,7 @@
 #include "policy/kernels.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "kernel_sources/common/constants.h"
@@ -39,6 +41,12 @@ constexpr ConstantInfo kStages = {
 // An option: not spelled out where it is off.
 constexpr ConstantInfo option(std::string_view name) {
     return {.name = name, .kind = ConstantKind::flag, .omitted_when_zero = true};
+}
+
+// What a kernel's source asks for and the kernel never does: not spelled out.
+constexpr std::array<std::string_view, 1> kNever = {"none"};
+constexpr ConstantInfo never(std::string_view name) {
+    return {.name = name, .kind = ConstantKind::name, .names = kNever, .omitted_when_zero = true};
 }
 
 constexpr ConstantInfo kQueries = {.name = "queries",
@@ -90,6 +98,33 @@ constexpr std::array kDecodeMma = {head_dim(256, 8),
                                    kSinks,
                                    kAppend,
                                    kLogits};
+constexpr std::array kPrefillWgmma = {
+    head_dim(256, 8),
+    never("head_dim_v"),  // that of V is that of Q
+    format(k16Bit),
+    tile({128, 192, 64}, {64, 128, 16}),
+    ConstantInfo{.name = "stages", .kind = ConstantKind::integer, .range = {2, 8}},
+    ConstantInfo{.name = "q_stages", .kind = ConstantKind::integer, .range = {1, 3}},
+    never("queries"),
+    ConstantInfo{.name = "kv",
+                 .kind = ConstantKind::name,
+                 .names = kKvSources,
+                 .allowed_names = 1u << kDenseKv},
+    kCausal,
+    never("mask"),
+    kWindow,
+    kSoftcap,
+    kAlibi,
+    kSinks};
+// Three warpgroups have 128 registers a thread until they share them out anew: too few for the
+// accumulators of a wider output.
+std::string_view why_not_wgmma(std::span<const std::int16_t> values) {
+    constexpr std::size_t head_dim_slot = 0;
+    constexpr std::size_t tile_m_slot = 3;
+    if (values[tile_m_slot] <= 128 || values[head_dim_slot] <= 64) return {};
+    return "tiles of 192 rows need a head_dim up to 64";
+}
+
 // Of kernels that prepare what another reads, and of those that have nothing else to choose.
 constexpr std::array kThreads = {
     ConstantInfo{.name = "threads", .kind = ConstantKind::integer, .range = {32, 1024, 1, true}}};
@@ -146,6 +181,8 @@ constexpr std::array kKernels = {
     KernelInfo{KernelId::fp8_gemm_mma, "fp8_gemm_mma", "fp8/gemm_mma.cuh", kFp8GemmMma, 89},
     KernelInfo{KernelId::fp8_update, "fp8_update", "fp8/update.cuh", kThreads, 75, true},
     KernelInfo{KernelId::column_sums, "column_sums", "fp8/column_sums.cuh", kColumnSums, 75, true},
+    KernelInfo{KernelId::attn_prefill_wgmma, "attn_prefill_wgmma", "attention/prefill_wgmma.cuh",
+               kPrefillWgmma, 90, false, Arch{90, 'a'}, &why_not_wgmma},
 };
 
 }  // namespace
@@ -168,6 +205,16 @@ const KernelInfo* find_kernel(std::string_view name) noexcept {
 const KernelInfo* find_variant(std::string_view name) noexcept {
     const KernelInfo* kernel = find_kernel(name);
     return kernel != nullptr && !kernel->helper ? kernel : nullptr;
+}
+
+bool runs_on(const KernelInfo& kernel, const Arch& arch) noexcept {
+    if (kernel.exact_arch.number != 0) return arch == kernel.exact_arch;
+    return arch.number >= kernel.minimum_arch;
+}
+
+std::string arch_needed(const KernelInfo& kernel) {
+    if (kernel.exact_arch.number != 0) return kernel.exact_arch.text();
+    return fmt::format("sm_{} or newer", kernel.minimum_arch);
 }
 
 std::string allowed_names(const ConstantInfo& constant) {

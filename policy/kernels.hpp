@@ -25,6 +25,7 @@ enum class KernelId : std::uint8_t {
     fp8_gemm_mma,
     fp8_update,
     column_sums,
+    attn_prefill_wgmma,
 };
 
 // How a constant's value is spelled in a specialization text.
@@ -49,7 +50,8 @@ struct Range {
     }
 };
 
-// Every combination of values that the constants of a kernel allow compiles.
+// Every combination of values that the constants of a kernel allow compiles, but those of which the
+// kernel's why_not() tells.
 struct ConstantInfo {
     std::string_view name;
     ConstantKind kind;
@@ -69,8 +71,13 @@ struct KernelInfo {
     std::string_view name;
     std::string_view source;  // the embedded file that defines the kernel's template
     std::span<const ConstantInfo> constants;
-    int minimum_arch;     // 80 for sm_80 and newer
-    bool helper = false;  // runs beside another kernel, and can't be asked for by name
+    int minimum_arch;      // 80 for sm_80 and newer
+    bool helper = false;   // runs beside another kernel, and can't be asked for by name
+    Arch exact_arch = {};  // the only one that has its instructions; none: every one from the
+                           // minimum on
+    // Why there is no code for values that are allowed one by one; empty where there is. Null:
+    // there is for all.
+    std::string_view (*why_not)(std::span<const std::int16_t> values) = nullptr;
 };
 
 std::span<const KernelInfo> kernels() noexcept;
@@ -78,6 +85,10 @@ const KernelInfo& info(KernelId id) noexcept;
 const KernelInfo* find_kernel(std::string_view name) noexcept;
 // One that can be asked for by name instead of another; null where it is a helper, or none.
 const KernelInfo* find_variant(std::string_view name) noexcept;
+
+// Whether there is code of the kernel for that arch, and what it needs: "sm_90a", "sm_80 or newer".
+bool runs_on(const KernelInfo& kernel, const Arch& arch) noexcept;
+std::string arch_needed(const KernelInfo& kernel);
 
 // "fp16, bf16"
 std::string allowed_names(const ConstantInfo& constant);

@@ -234,9 +234,9 @@ Spec parse_spec(std::string_view text) {
         reject(text, fmt::format("'{}' is not an arch such as sm_80 or sm_90a",
                                  shown(text.substr(at + 1))));
     }
-    if (arch->number < kernel->minimum_arch) {
-        reject(text, fmt::format("{} needs sm_{} or newer, not {}", kernel->name,
-                                 kernel->minimum_arch, arch->text()));
+    if (!runs_on(*kernel, *arch)) {
+        reject(text, fmt::format("{} needs {}, not {}", kernel->name, arch_needed(*kernel),
+                                 arch->text()));
     }
     Spec spec;
     spec.kernel = kernel->id;
@@ -245,6 +245,11 @@ Spec parse_spec(std::string_view text) {
     const std::string_view list = text.substr(open + 1, at - open - 2);
     if (list.ends_with(',')) reject(text, "a comma stands at the end of the constants");
     parse_constants(*kernel, list, text, spec);
+    if (kernel->why_not != nullptr) {
+        if (const std::string_view why = kernel->why_not(spec.values); !why.empty()) {
+            reject(text, std::string(why));
+        }
+    }
     return spec;
 }
 

@@ -118,4 +118,24 @@ TensorMap make_tensor_map(const void* base, const TensorMapShape& shape) {
     return map;
 }
 
+bool addresses_lead_maps() {
+    static const bool lead = [] {
+        TensorMapShape shape;
+        shape.size = {64, 64};
+        shape.stride_bytes = {128};
+        shape.box = {64, 64};
+        shape.swizzle = Swizzle::bytes128;
+        // All of the bits that addresses have differ between the two.
+        constexpr std::array<std::uintptr_t, 2> kAddresses = {0x2aaaaaaaaaa0, 0x555555555550};
+        std::array<TensorMap, 2> maps;
+        for (std::size_t i = 0; i < maps.size(); ++i) {
+            maps[i] = make_tensor_map(reinterpret_cast<const void*>(kAddresses[i]), shape);
+            if (maps[i].opaque[0] != kAddresses[i]) return false;
+            maps[i].opaque[0] = 0;
+        }
+        return maps[0].opaque == maps[1].opaque;
+    }();
+    return lead;
+}
+
 }  // namespace jitney::runtime

@@ -33,4 +33,9 @@ struct TensorMapShape {
 // (invalid_argument) that says what TMA can't do.
 TensorMap make_tensor_map(const void* base, const TensorMapShape& shape);
 
+// Whether the first 8 bytes of a map are the tensor's address and the rest does not depend on it,
+// so that whoever has a map of one tensor has that of another of its shape. The format is the
+// driver's own: two maps are made and compared, once a process.
+bool addresses_lead_maps();
+
 }  // namespace jitney::runtime

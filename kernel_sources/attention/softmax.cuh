@@ -29,6 +29,11 @@ JITNEY_DEVICE float log2_shift(float maximum, float scale_log2) {
 // rarely touched; weights up to 2^8 are as exact in bf16 and fp16 as those up to 1.
 constexpr float kRescaleThreshold = 8.0f;
 
+JITNEY_DEVICE bool rises(const float (&maximum)[2], const SoftmaxRows& rows, float scale_log2) {
+    return maximum[0] * scale_log2 > rows.maximum[0] * scale_log2 + kRescaleThreshold ||
+           maximum[1] * scale_log2 > rows.maximum[1] * scale_log2 + kRescaleThreshold;
+}
+
 // The maxima of the rows with these scores, and whether one has risen far enough.
 template <int key_blocks>
 JITNEY_DEVICE bool row_maxima(const float (&scores)[key_blocks][4], const SoftmaxRows& rows,
@@ -43,26 +48,66 @@ JITNEY_DEVICE bool row_maxima(const float (&scores)[key_blocks][4], const Softma
         }
         maximum[half] = warp_max<4>(maximum[half]);
     }
-    return maximum[0] * scale_log2 > rows.maximum[0] * scale_log2 + kRescaleThreshold ||
-           maximum[1] * scale_log2 > rows.maximum[1] * scale_log2 + kRescaleThreshold;
+    return rises(maximum, rows, scale_log2);
+}
+
+// The same in half of the instructions from sm_90 on, which has one for the largest of three
+// integers. The bits of floats that are not negative are in their order, and every other is less:
+// that finds the maximum unless it is negative.
+template <int key_blocks>
+JITNEY_DEVICE bool row_maxima_by_bits(const float (&scores)[key_blocks][4], const SoftmaxRows& rows,
+                                      float scale_log2, float (&maximum)[2]) {
+    bool negative = false;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        int top[2] = {__float_as_int(rows.maximum[half]), __float_as_int(rows.maximum[half])};
+#pragma unroll
+        for (int block = 0; block < key_blocks; ++block) {
+            int& chain = top[block % 2];
+            chain = max(max(chain, __float_as_int(scores[block][2 * half])),
+                        __float_as_int(scores[block][2 * half + 1]));
+        }
+        int most = max(top[0], top[1]);
+        most = max(most, __shfl_xor_sync(kAllLanes, most, 2));
+        most = max(most, __shfl_xor_sync(kAllLanes, most, 1));
+        negative |= most < 0;
+        maximum[half] = __int_as_float(most);
+    }
+    if (__any_sync(kAllLanes, negative)) return row_maxima(scores, rows, scale_log2, maximum);
+    return rises(maximum, rows, scale_log2);
+}
+
+// Scales the sums to new maxima, and gives what the accumulators have to be scaled by.
+JITNEY_DEVICE void raise_maxima(const float (&maximum)[2], SoftmaxRows& rows, float scale_log2,
+                                float (&rescale)[2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        rescale[half] =
+            exp2_fast(rows.maximum[half] * scale_log2 - log2_shift(maximum[half], scale_log2));
+        rows.maximum[half] = maximum[half];
+        rows.sum[half] *= rescale[half];
+    }
+}
+
+template <int dim_blocks>
+JITNEY_DEVICE void scale_rows(const float (&rescale)[2], float (&out)[dim_blocks][4]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int block = 0; block < dim_blocks; ++block) {
+            out[block][2 * half] *= rescale[half];
+            out[block][2 * half + 1] *= rescale[half];
+        }
+    }
 }
 
 // Scales sums and accumulators to new maxima.
 template <int dim_blocks>
 JITNEY_DEVICE void rescale_rows(const float (&maximum)[2], float (&out)[dim_blocks][4],
                                 SoftmaxRows& rows, float scale_log2) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float rescale =
-            exp2_fast(rows.maximum[half] * scale_log2 - log2_shift(maximum[half], scale_log2));
-        rows.maximum[half] = maximum[half];
-        rows.sum[half] *= rescale;
-#pragma unroll
-        for (int block = 0; block < dim_blocks; ++block) {
-            out[block][2 * half] *= rescale;
-            out[block][2 * half + 1] *= rescale;
-        }
-    }
+    float rescale[2];
+    raise_maxima(maximum, rows, scale_log2, rescale);
+    scale_rows(rescale, out);
 }
 
 // Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums.
@@ -88,8 +133,8 @@ template <int key_blocks, int dim_blocks>
 JITNEY_DEVICE void online_softmax(float (&scores)[key_blocks][4], float (&out)[dim_blocks][4],
                                   SoftmaxRows& rows, float scale_log2) {
     float maximum[2];
-    const bool rises = row_maxima(scores, rows, scale_log2, maximum);
-    if (__any_sync(kAllLanes, rises)) rescale_rows(maximum, out, rows, scale_log2);
+    const bool any_rises = row_maxima(scores, rows, scale_log2, maximum);
+    if (__any_sync(kAllLanes, any_rises)) rescale_rows(maximum, out, rows, scale_log2);
     weigh_scores(scores, rows, scale_log2);
 }
 

@@ -7,9 +7,10 @@
 
 namespace jitney {
 
-// The start of the block's dynamic shared memory, aligned to 128 bytes.
+// The start of the block's dynamic shared memory, aligned to 1024 bytes, as the
+// widest swizzle of the copy engine wants it.
 JITNEY_DEVICE char* shared_memory() {
-    extern __shared__ __align__(128) char jitney_shared_memory[];
+    extern __shared__ __align__(1024) char jitney_shared_memory[];
     return jitney_shared_memory;
 }
 

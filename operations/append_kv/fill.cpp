@@ -6,7 +6,7 @@
 
 namespace jitney {
 
-AppendKvParams make_params(const AppendKvArgs& args, const policy::AppendKvProblem& problem,
+AppendKvParams form_params(const AppendKvArgs& args, const policy::AppendKvProblem& problem,
                            const policy::AppendKvChoice& choice) noexcept {
     policy::AttentionProblem cached;
     cached.batch = problem.batch;
@@ -17,16 +17,14 @@ AppendKvParams make_params(const AppendKvArgs& args, const policy::AppendKvProbl
     cached.packed = problem.packed;
     cached.paged = problem.paged;
     AppendKvParams params{};
-    params.cache = make_params(as_attention(args), cached, {}, nullptr, nullptr);
-    params.cache.new_k = args.new_k.data;
-    params.cache.new_v = args.new_v.data;
+    params.cache = form_params(as_attention(args), cached, {});
     params.cache.new_k_strides = params.cache.q_strides;
     params.cache.new_v_strides = params.cache.out_strides;
     if (problem.rotary != policy::AppendRotary::none) {
         policy::RotaryProblem rotary;
         rotary.rotary_dim = problem.rotary_dim;
         rotary.head_dim = problem.head_dim;
-        params.rotary = make_params(as_rotary(args), rotary, {});
+        params.rotary = form_params(as_rotary(args), rotary, {});
         params.rotary.tensors[0].heads = problem.q_heads;
     }
     params.head_dim = problem.head_dim;
@@ -36,6 +34,13 @@ AppendKvParams make_params(const AppendKvArgs& args, const policy::AppendKvProbl
     params.tokens_a_block = choice.tokens_a_block;
     params.tokens = problem.tokens;
     return params;
+}
+
+void set_addresses(AppendKvParams& params, const AppendKvArgs& args) noexcept {
+    set_addresses(params.cache, as_attention(args), {}, nullptr, nullptr);
+    params.cache.new_k = args.new_k.data;
+    params.cache.new_v = args.new_v.data;
+    if (args.cos) set_addresses(params.rotary, as_rotary(args));
 }
 
 }  // namespace jitney

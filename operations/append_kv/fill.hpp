@@ -7,8 +7,17 @@
 
 namespace jitney {
 
-// Of checked arguments.
-AppendKvParams make_params(const AppendKvArgs& args, const policy::AppendKvProblem& problem,
+// All that the form of a checked call decides: no addresses.
+AppendKvParams form_params(const AppendKvArgs& args, const policy::AppendKvProblem& problem,
                            const policy::AppendKvChoice& choice) noexcept;
+// The rest.
+void set_addresses(AppendKvParams& params, const AppendKvArgs& args) noexcept;
+// Both.
+inline AppendKvParams make_params(const AppendKvArgs& args, const policy::AppendKvProblem& problem,
+                                  const policy::AppendKvChoice& choice) noexcept {
+    AppendKvParams params = form_params(args, problem, choice);
+    set_addresses(params, args);
+    return params;
+}
 
 }  // namespace jitney

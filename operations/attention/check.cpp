@@ -3,6 +3,7 @@
 
 #include "operations/attention/check_logits.hpp"
 #include "operations/attention/check_requests.hpp"
+#include "operations/attention/tensor_maps.hpp"
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
 #include "operations/own_workspace.hpp"
@@ -245,6 +246,8 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     problem.qo_indptr = {args.qo_indptr_host};
     problem.aligned =
         is_aligned(args.q) && is_aligned(args.k) && is_aligned(args.v) && is_aligned(args.out);
+    problem.mapped = can_be_mapped(args.q) && can_be_mapped(args.k) && can_be_mapped(args.v) &&
+                     can_be_mapped(args.out);
     check_limits(problem);
     check_no_overlap(out);
 

@@ -199,6 +199,9 @@ std::int64_t kv_len_estimate(const AttentionArgs& args, KvForm form, std::int64_
         const std::int64_t all = args.k.shape[1];
         return args.kv_lens && args.max_kv_len ? std::min(all, *args.max_kv_len) : all;
     }
+    if (form == KvForm::ragged && args.max_kv_len) {
+        return std::min({args.k.shape[0], *args.max_kv_len, most});
+    }
     if (args.max_kv_len) return std::min(*args.max_kv_len, most);
     switch (form) {
         case KvForm::token_table:

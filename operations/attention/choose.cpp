@@ -4,6 +4,7 @@
 
 #include "kernel_sources/attention/layout.h"
 #include "kernel_sources/attention/mask_bits.h"
+#include "kernel_sources/attention/prefill_wgmma.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 #include "operations/attention/splits.hpp"
@@ -21,11 +22,14 @@ Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& 
     Spec spec = spec_of(kernel, facts.arch);
     std::size_t slot = 0;
     const auto add = [&](int value) { spec.values[slot++] = static_cast<std::int16_t>(value); };
+    const bool wgmma = kernel == KernelId::attn_prefill_wgmma;
     add(p.head_dim);
+    if (wgmma) add(0);  // head_dim_v
     add(p.format);
     add(tile.m);
     add(tile.n);
-    if (kernel == KernelId::attn_decode_mma) add(tile.stages);
+    if (wgmma || kernel == KernelId::attn_decode_mma) add(tile.stages);
+    if (wgmma) add(tile.q_stages);
     if (!is_decode(kernel)) add(p.packed ? kPackedQueries : kDenseQueries);
     add(p.paged ? kPagedKv : kDenseKv);
     // The only query of a request sees all keys, causal or not: one specialization serves both.
@@ -62,8 +66,31 @@ std::int64_t packed_tiles(const AttentionProblem& p, int tile_m) {
     return tiles;
 }
 
-std::int64_t row_tiles_of(const AttentionProblem& p, int tile_m) {
-    return p.packed ? packed_tiles(p, tile_m) : ceil_div(rows_a_head(p), tile_m);
+// Tiles of rows of the query heads that a tile takes together, and how many such heads there are.
+struct RowTiles {
+    std::int64_t each;
+    std::int64_t heads;
+
+    std::int64_t all() const { return product(each, heads); }
+};
+
+RowTiles row_tiles_of(KernelId kernel, const AttentionProblem& p, int tile_m) {
+    if (p.packed) return {packed_tiles(p, tile_m), heads(p)};
+    const int together = heads_taken_together(kernel, p);
+    return {ceil_div(product(p.q_len, together), tile_m),
+            product(heads(p), p.group() / std::max(together, 1))};
+}
+
+// Blocks of attn_prefill_wgmma stay and take tile after tile by a counter, which stands at the
+// beginning of the counters. Behind it are zeros, which are read as the only key where there is
+// none, since a tensor map has one at least.
+void set_staying_blocks(const AttentionProblem& p, std::int64_t tiles, const AttentionTile& tile,
+                        const DeviceFacts& facts, AttentionChoice& choice) {
+    const std::int64_t blocks = std::min<std::int64_t>(tiles, facts.sm_count);
+    choice.heads_at_a_time = wgmma_heads_at_a_time(p);
+    if (tiles > blocks || p.kv_len == 0) choice.workspace.arrived_bytes = kWgmmaCounterBytes;
+    choice.geometry.grid[0] = static_cast<unsigned>(blocks);
+    choice.geometry.block[0] = static_cast<unsigned>(wgmma_threads(tile.m));
 }
 
 // Its only constant is the number of threads.
@@ -116,6 +143,15 @@ void divide_keys(const AttentionProblem& p, const AttentionTile& tile, std::int6
     choice.split_parts = parts.most;
 }
 
+// What attn_prefill_wgmma does not do.
+Reason wgmma_refusal(const AttentionProblem& p) {
+    if (p.packed) return Reason::packed_queries;
+    if (p.paged) return Reason::paged_keys;
+    if (p.mask) return Reason::takes_no_mask;
+    if (p.logits != 0) return Reason::takes_no_logits;
+    return p.mapped ? Reason::accepted : Reason::not_mapped;
+}
+
 // `tile` receives the kernel's tile where it is accepted.
 Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts,
                 std::optional<KernelId> forced, AttentionTile& tile) {
@@ -123,10 +159,8 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
         return Candidate{kernel, reason, a, b};
     };
     if (forced && *forced != kernel) return reject(Reason::not_forced);
-    const int minimum = info(kernel).minimum_arch;
-    if (facts.arch.number < minimum) {
-        return reject(Reason::arch_too_old, minimum, facts.arch.number);
-    }
+    const Candidate of_arch = judge_arch_and_format(kernel, facts.arch, kFp16);
+    if (!of_arch.accepted()) return of_arch;
     if (!takes_format(info(KernelId::attn_prefill_scalar), p.format)) {
         return reject(Reason::format_unknown, p.format);
     }
@@ -138,6 +172,10 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (p.head_dim > limit) return reject(Reason::head_dim_too_large, p.head_dim, limit);
     if (is_mma(kernel) && !p.aligned) return reject(Reason::not_aligned);
     if (is_decode(kernel) && p.packed) return reject(Reason::packed_queries);
+    const bool wgmma = kernel == KernelId::attn_prefill_wgmma;
+    if (const Reason reason = wgmma_refusal(p); wgmma && reason != Reason::accepted) {
+        return reject(reason);
+    }
     if (!is_decode(kernel) && p.append) return reject(Reason::append_needs_decode);
     if (is_decode(kernel) && p.q_len > kMaxDecodeQueries) {
         return reject(Reason::too_many_queries, p.q_len, kMaxDecodeQueries);
@@ -149,7 +187,11 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (rows_a_head(p) > kMaxRows) return reject(Reason::too_many_rows, rows_a_head(p), kMaxRows);
     if (p.kv_len > kMaxKeys) return reject(Reason::too_many_keys, p.kv_len, kMaxKeys);
     const int splits = p.batch_invariant && is_decode(kernel) ? fixed_parts(p, tile).blocks : 1;
-    const std::int64_t blocks = product(product(row_tiles_of(p, tile.m), heads(p)), splits);
+    const RowTiles tiles = row_tiles_of(kernel, p, tile.m);
+    if (wgmma && tiles.all() > kMaxTiles) {
+        return reject(Reason::too_many_tiles, tiles.each, tiles.heads);
+    }
+    const std::int64_t blocks = product(tiles.all(), splits);
     if (blocks > kMaxGrid) return reject(Reason::grid_too_large, blocks, kMaxGrid);
     if (reads_mask_bits(kernel, p) && mask_blocks(p.mask_sizes) > kMaxGrid) {
         return reject(Reason::grid_too_large, mask_blocks(p.mask_sizes), kMaxGrid);
@@ -160,7 +202,8 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
 // A kernel that other batches of the same requests run and that this one is too large for: another
 // one would not be the same to each request.
 bool ends_the_choice(const AttentionProblem& p, const Candidate& candidate) {
-    return p.batch_invariant && candidate.reason == Reason::grid_too_large;
+    return p.batch_invariant && (candidate.reason == Reason::grid_too_large ||
+                                 candidate.reason == Reason::too_many_tiles);
 }
 
 // Few enough rows that streaming K and V once a 16-row tile, divided over the whole GPU, beats
@@ -169,12 +212,25 @@ bool prefers_decode(const AttentionProblem& p) {
     return !p.packed && p.q_len <= 16 && rows_a_head(p) <= 64;
 }
 
+// Enough rows that share a tile to fill one of attn_prefill_wgmma: with fewer most of its products
+// are thrown away, as where heads of a group that shares no divisor with 64 have few queries.
+bool prefers_wgmma(const AttentionProblem& p) {
+    constexpr int rows = 128;
+    return product(p.q_len, heads_taken_together(KernelId::attn_prefill_wgmma, p)) >= rows;
+}
+
 std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {
     using enum KernelId;
     if (prefers_decode(p)) {
-        return {attn_decode_mma, attn_prefill_mma, attn_decode_scalar, attn_prefill_scalar};
+        return {attn_decode_mma, attn_prefill_mma, attn_prefill_wgmma, attn_decode_scalar,
+                attn_prefill_scalar};
     }
-    return {attn_prefill_mma, attn_decode_mma, attn_prefill_scalar, attn_decode_scalar};
+    if (prefers_wgmma(p)) {
+        return {attn_prefill_wgmma, attn_prefill_mma, attn_decode_mma, attn_prefill_scalar,
+                attn_decode_scalar};
+    }
+    return {attn_prefill_mma, attn_prefill_wgmma, attn_decode_mma, attn_prefill_scalar,
+            attn_decode_scalar};
 }
 
 }  // namespace
@@ -204,8 +260,10 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
         if (!candidate.accepted()) continue;
         AttentionChoice choice;
         choice.spec = make_spec(kernel, problem, tile, facts);
-        choice.row_tiles = static_cast<int>(row_tiles_of(problem, tile.m));
-        const std::int64_t tiles = choice.row_tiles * heads(problem);
+        choice.group = heads_taken_together(kernel, problem);
+        const RowTiles row_tiles = row_tiles_of(kernel, problem, tile.m);
+        choice.row_tiles = static_cast<int>(row_tiles.each);
+        const std::int64_t tiles = row_tiles.all();
         if (is_decode(kernel)) divide_keys(problem, tile, tiles, facts, choice);
         choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
         if (problem.packed) {
@@ -217,6 +275,9 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
         choice.geometry.grid[0] = static_cast<unsigned>(tiles * choice.splits);
         choice.geometry.block[0] = kAttentionThreads;
         choice.geometry.shared_bytes = tile.shared_bytes;
+        if (kernel == KernelId::attn_prefill_wgmma) {
+            set_staying_blocks(problem, tiles, tile, facts, choice);
+        }
         return choice;
     }
     return std::nullopt;

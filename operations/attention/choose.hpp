@@ -12,13 +12,13 @@
 
 namespace jitney::policy {
 
-// Of the four kernels of attention, those for few queries and many keys, and those on the
-// tensor cores.
+// Of the kernels of attention, those for few queries and many keys, and those on the tensor cores.
 constexpr bool is_decode(KernelId kernel) noexcept {
     return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
 }
 constexpr bool is_mma(KernelId kernel) noexcept {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_prefill_mma;
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_prefill_mma ||
+           kernel == KernelId::attn_prefill_wgmma;
 }
 
 // The first query of each request and the end of the last, in memory of the caller's: what stood
@@ -58,6 +58,7 @@ struct AttentionProblem {
     bool causal = false;
     bool mask = false;
     bool aligned = true;  // 16-byte aligned pointers, strides in multiples of 8 elements
+    bool mapped = true;   // the tensor copy engine can walk through Q, K, V and out
     bool packed = false;  // requests of any length one behind the other, with a map of tiles
     bool paged = false;   // K and V in a pool of pages
     bool window = false;
@@ -103,6 +104,8 @@ struct HelperChoice {
 struct AttentionChoice {
     Spec spec;
     Geometry geometry;
+    int group = 0;            // query heads that a tile takes together: of a KV head all, or a part
+    int heads_at_a_time = 0;  // attn_prefill_wgmma: heads whose tiles take turns
     int row_tiles = 0;
     int splits = 1;      // blocks a tile, among which its keys are divided
     int split_keys = 0;  // batch-invariant: keys of a part at least, a multiple of the keys a step;
@@ -112,7 +115,7 @@ struct AttentionChoice {
     std::optional<HelperChoice> mask_bits;  // a mask that is read as bits
 };
 
-inline constexpr int kAttentionCandidates = 4;
+inline constexpr int kAttentionCandidates = 5;
 
 // The candidates in the order of preference for this problem, each with its reason.
 std::array<Candidate, kAttentionCandidates> rank_attention(const AttentionProblem& problem,

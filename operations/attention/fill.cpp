@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "operations/attention/form.hpp"
+#include "operations/attention/tensor_maps.hpp"
 
 namespace jitney {
 namespace {
@@ -151,8 +152,8 @@ AttentionParams form_params(const AttentionArgs& args, const policy::AttentionPr
     params.batch = problem.batch;
     params.q_len = problem.q_len;
     params.kv_len = problem.kv_len;
-    params.kv_heads = problem.kv_heads;
-    params.group = problem.group();
+    params.kv_heads = problem.q_heads / choice.group;
+    params.group = choice.group;
     params.row_tiles = choice.row_tiles;
     params.splits = choice.splits;
     params.split_keys = choice.split_keys;
@@ -183,6 +184,23 @@ void set_addresses(AttentionParams& params, const AttentionArgs& args,
     params.new_k = data_of<const void>(args.new_k);
     params.new_v = data_of<const void>(args.new_v);
     set_workspace(params, choice, scratch, counters);
+}
+
+void form_wgmma_params(PrefillWgmmaParams& params, const AttentionArgs& args,
+                       const policy::AttentionProblem& problem,
+                       const policy::AttentionChoice& choice) {
+    params.groups_a_kv_head = problem.group() / choice.group;
+    params.heads_at_a_time = choice.heads_at_a_time;
+    form_maps(params, args, policy::value_of(choice.spec, "tile_n"));
+}
+
+void set_wgmma_addresses(PrefillWgmmaParams& params, const AttentionArgs& args,
+                         const policy::AttentionChoice& choice, bool addresses_lead,
+                         void* counters) {
+    params.next_tile = static_cast<unsigned*>(counters);
+    void* const zeros =
+        counters == nullptr ? nullptr : static_cast<char*>(counters) + kWgmmaCounterBytes / 2;
+    set_map_addresses(params, args, policy::value_of(choice.spec, "tile_n"), addresses_lead, zeros);
 }
 
 WorkMapParams form_map_params(const AttentionParams& attention,

@@ -3,6 +3,7 @@
 
 #include "jitney/attention.hpp"
 #include "kernel_sources/attention/params.h"
+#include "kernel_sources/attention/prefill_wgmma.h"
 #include "kernel_sources/attention/work_map.h"
 #include "operations/attention/choose.hpp"
 
@@ -26,6 +27,15 @@ inline AttentionParams make_params(const AttentionArgs& args,
     set_addresses(params, args, choice, scratch, counters);
     return params;
 }
+
+// The same for attn_prefill_wgmma, whose `attention` is there. Asks the driver for tensor maps, and
+// throws Error where it refuses.
+void form_wgmma_params(PrefillWgmmaParams& params, const AttentionArgs& args,
+                       const policy::AttentionProblem& problem,
+                       const policy::AttentionChoice& choice);
+void set_wgmma_addresses(PrefillWgmmaParams& params, const AttentionArgs& args,
+                         const policy::AttentionChoice& choice, bool addresses_lead,
+                         void* counters);
 
 // The same for the kernel that makes the map, which `attention` will read.
 WorkMapParams form_map_params(const AttentionParams& attention,

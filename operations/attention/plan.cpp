@@ -1,16 +1,14 @@
 #include "jitney/plan.hpp"
 
 #include "operations/attention/check_plan.hpp"
-#include "operations/attention/fields.hpp"
-#include "operations/attention/prepared.hpp"
-#include "operations/attention/reference.hpp"
+#include "operations/attention/operation.hpp"
 #include "operations/call_form.hpp"
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
 #include "operations/explained_choice.hpp"
 #include "operations/last_run.hpp"
 #include "operations/own_workspace.hpp"
-#include "operations/reference_call.hpp"
+#include "operations/path.hpp"
 #include "operations/started_call.hpp"
 
 namespace jitney {
@@ -20,7 +18,7 @@ struct PreparedPlan {
     checks::FormMemory<AttentionArgs> memory;
     bool aligned = true;
     bool on_host = false;
-    std::unique_ptr<const PreparedAttention> prepared;  // null on the host, and without rows
+    std::unique_ptr<const path::Prepared<AttentionArgs>> prepared;  // null on the host, and without rows
     Explanation explanation;
     std::size_t workspace_bytes = 0;
 };
@@ -36,11 +34,14 @@ void fill_addresses(AttentionArgs& args) {
 
 void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem,
                      const Decision& decision) {
+    using Op = OperationOf<AttentionArgs>;
     plan.explanation = explain(plan.args);
-    plan.prepared = prepare(plan.args, problem, decision, nullptr);
-    const policy::AttentionChoice& choice = plan.prepared->choice;
-    add_choice(plan.explanation, problem, choice);
-    plan.workspace_bytes = own_workspace_bytes(bytes_of(choice.workspace));
+    plan.prepared = path::prepare(plan.args, problem, decision, nullptr);
+    // Where a kernel was named that can't run the call, another does.
+    const Op::Choice& choice = plan.prepared->choice;
+    add_steps(plan.explanation, plan.prepared->steps, Op::scratch(choice));
+    Op::tell(plan.explanation, problem, choice);
+    plan.workspace_bytes = plan.explanation.workspace_bytes;
 }
 
 std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
@@ -78,9 +79,9 @@ void AttentionPlan::run(const AttentionArgs& args, Stream stream) const {
         checks::check_planned(args, plan.args, plan.aligned && plan.prepared != nullptr);
     }
     if (plan.prepared != nullptr) {
-        launch(*plan.prepared, args, stream);
+        path::launch(*plan.prepared, args, stream);
     } else if (!plan.explanation.chosen.empty()) {
-        reference::attention(reference_call(args));
+        OperationOf<AttentionArgs>::run_reference(args);
         note_reference_ran();
     }
 }

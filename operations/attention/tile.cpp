@@ -4,6 +4,7 @@
 
 #include "kernel_sources/attention/layout.h"
 #include "kernel_sources/attention/mask_bits.h"
+#include "kernel_sources/attention/prefill_wgmma.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 
@@ -68,6 +69,29 @@ Tile decode_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
     return {kDecodeTileM, wide ? 32 : 16};
 }
 
+struct WgmmaTile {
+    Tile tile;
+    int stages;
+    int q_stages;
+};
+
+// What was fastest on an H200 at each head_dim (docs/hopper_ladder.md). Three warpgroups multiply
+// where the output has few registers, but not where grouped heads make few tiles of short queries.
+// Keys, and stages of Q, are as many as shared memory has room for; the output goes out by the copy
+// engine where three stages fit. Neither the batch nor the number of SMs counts, so that results do
+// not depend on them.
+WgmmaTile prefill_wgmma_tile(const AttentionProblem& p) {
+    if (p.head_dim <= 64) {
+        const bool few_tiles = p.group() > 1 && p.q_len <= 1024;
+        // Beside the others they would spill.
+        const bool spills = p.window || p.softcap;
+        return {{few_tiles || spills ? 128 : 192, 128}, 3, 3};
+    }
+    if (p.head_dim <= 128) return {{128, 128}, 2, 3};
+    if (p.head_dim <= 192) return {{128, 80}, 2, 2};
+    return {{128, 64}, 2, 1};
+}
+
 // As many query rows a block as leave registers for the accumulators.
 Tile prefill_scalar_tile(const AttentionProblem& p) {
     const int keys = p.head_dim > 256 && p.format == kFp32 ? 16 : 32;
@@ -91,9 +115,11 @@ int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts
     return std::clamp(alone, kMinDecodeStages, most);
 }
 
-int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages, bool paged,
-                 int logits, bool mask) {
+int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages, int q_stages,
+                 bool paged, int logits, bool mask) {
     switch (kernel) {
+        case KernelId::attn_prefill_wgmma:
+            return prefill_wgmma_layout(head_dim, head_dim, tile.m, tile.n, q_stages, stages).bytes;
         case KernelId::attn_prefill_mma:
             return prefill_mma_layout(head_dim, tile.m, tile.n, paged, logits, mask).bytes;
         case KernelId::attn_decode_mma:
@@ -108,8 +134,16 @@ int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stage
 AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts) {
     Tile tile{};
     int stages = 0;
+    int q_stages = 0;
     int warps_a_step = 1;
     switch (kernel) {
+        case KernelId::attn_prefill_wgmma: {
+            const WgmmaTile chosen = prefill_wgmma_tile(p);
+            tile = chosen.tile;
+            stages = chosen.stages;
+            q_stages = chosen.q_stages;
+            break;
+        }
         case KernelId::attn_prefill_mma:
             tile = prefill_mma_tile(p, facts);
             break;
@@ -124,9 +158,33 @@ AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const D
         default:
             tile = prefill_scalar_tile(p);
     }
-    return {
-        tile.m, tile.n, stages, tile.n * warps_a_step,
-        shared_bytes(kernel, p.head_dim, p.format, tile, stages, p.paged, logits_bytes(p), p.mask)};
+    return {tile.m,
+            tile.n,
+            stages,
+            q_stages,
+            tile.n * warps_a_step,
+            shared_bytes(kernel, p.head_dim, p.format, tile, stages, q_stages, p.paged,
+                         logits_bytes(p), p.mask)};
+}
+
+int heads_taken_together(KernelId kernel, const AttentionProblem& p) {
+    if (kernel != KernelId::attn_prefill_wgmma) return p.group();
+    int together = kWarpgroupRows;
+    while (together > 1 && p.group() % together != 0)
+        together /= 2;
+    return together;
+}
+
+// Causal tiles of a head are taken one behind the other, the longest first, those of some heads
+// together: as many as have 32 MiB of K and V, or 8 where that was faster (docs/hopper_ladder.md).
+int wgmma_heads_at_a_time(const AttentionProblem& p) {
+    const bool fewer = p.head_dim == 128 && (p.q_len <= 1024 || p.group() > 1);
+    const std::int64_t together = heads_taken_together(KernelId::attn_prefill_wgmma, p);
+    const std::int64_t bytes = std::int64_t{fewer ? 8 : 32} << 20;
+    const std::int64_t a_head = std::max<std::int64_t>(p.kv_len, 1) * p.head_dim * 4;
+    const std::int64_t all = product(p.batch, p.q_heads / together);
+    return static_cast<int>(std::clamp<std::int64_t>(bytes / a_head * (p.group() / together), 1,
+                                                     std::clamp<std::int64_t>(all, 1, kMaxTiles)));
 }
 
 int attention_shared_bytes(const Spec& spec) noexcept {
@@ -139,7 +197,7 @@ int attention_shared_bytes(const Spec& spec) noexcept {
     return shared_bytes(
         spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
         {value_of(spec, "tile_m"), value_of(spec, "tile_n")}, value_of(spec, "stages"),
-        value_of(spec, "kv") == kPagedKv,
+        value_of(spec, "q_stages"), value_of(spec, "kv") == kPagedKv,
         row_logits_bytes(value_of(spec, "softcap") != 0 || value_of(spec, "alibi") != 0,
                          logits_digest(spec) != 0),
         value_of(spec, "mask") != 0);

@@ -17,7 +17,7 @@ AttentionStrides lse_strides(const Tensor& lse, bool packed) noexcept {
 
 }  // namespace
 
-MergeStatesParams make_params(const MergeStatesArgs& args,
+MergeStatesParams form_params(const MergeStatesArgs& args,
                               const policy::MergeStatesProblem& problem) noexcept {
     const Tensor& out = args.out;
     const bool packed = out.ndim == 3;
@@ -25,8 +25,6 @@ MergeStatesParams make_params(const MergeStatesArgs& args,
     for (const PartialState& part : args.parts) {
         MergeSource& source = params.sources[params.source_count++];
         const bool several = part.out.ndim == out.ndim + 1;
-        source.out = part.out.data;
-        source.lse = static_cast<const float*>(part.lse.data);
         source.out_strides = row_strides(part.out, packed);
         source.lse_strides = lse_strides(part.lse, packed);
         source.out_part = several ? part.out.strides[0] : 0;
@@ -34,16 +32,23 @@ MergeStatesParams make_params(const MergeStatesArgs& args,
         source.parts = several ? static_cast<int>(part.out.shape[0]) : 1;
         params.parts += source.parts;
     }
-    params.out = out.data;
     params.out_strides = row_strides(out, packed);
-    if (args.lse) {
-        params.lse = static_cast<float*>(args.lse->data);
-        params.lse_strides = lse_strides(*args.lse, packed);
-    }
+    if (args.lse) params.lse_strides = lse_strides(*args.lse, packed);
     params.rows = problem.rows;
     params.q_len = static_cast<int>(out.shape[packed ? 0 : 1]);
     params.heads = static_cast<int>(out.shape[packed ? 1 : 2]);
     return params;
+}
+
+void set_addresses(MergeStatesParams& params, const MergeStatesArgs& args) noexcept {
+    MergeSource* source = params.sources;
+    for (const PartialState& part : args.parts) {
+        source->out = part.out.data;
+        source->lse = static_cast<const float*>(part.lse.data);
+        ++source;
+    }
+    params.out = args.out.data;
+    params.lse = args.lse ? static_cast<float*>(args.lse->data) : nullptr;
 }
 
 }  // namespace jitney

@@ -7,8 +7,17 @@
 
 namespace jitney {
 
-// Of checked arguments.
-MergeStatesParams make_params(const MergeStatesArgs& args,
+// All that the form of a checked call decides: no addresses.
+MergeStatesParams form_params(const MergeStatesArgs& args,
                               const policy::MergeStatesProblem& problem) noexcept;
+// The rest.
+void set_addresses(MergeStatesParams& params, const MergeStatesArgs& args) noexcept;
+// Both.
+inline MergeStatesParams make_params(const MergeStatesArgs& args,
+                                     const policy::MergeStatesProblem& problem) noexcept {
+    MergeStatesParams params = form_params(args, problem);
+    set_addresses(params, args);
+    return params;
+}
 
 }  // namespace jitney

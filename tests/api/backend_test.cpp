@@ -103,8 +103,8 @@ TEST_CASE("scopes nest, and belong to their thread") {
 TEST_CASE("scenario: scopes on a GPU" * doctest::skip()) {
     const fake::Cuda& fake = start_software_gpu();
     CHECK(run_small(true).starts_with("attn_decode_mma<"));
-    for (const char* kernel :
-         {"attn_decode_scalar", "attn_decode_mma", "attn_prefill_scalar", "attn_prefill_mma"}) {
+    for (const char* kernel : {"attn_decode_scalar", "attn_decode_mma", "attn_prefill_scalar",
+                               "attn_prefill_mma", "attn_prefill_wgmma"}) {
         const Scope scope(kernel);
         CHECK(run_small(true).starts_with(std::string(kernel) + "<head_dim=64"));
     }
@@ -174,7 +174,7 @@ TEST_CASE("the environment steers, and falls back with one warning") {
         const Ended ended = run_with(scenario, {{"JITNEY_FORCE", "attn_decode_scalar"}});
         REQUIRE_PASSED(ended);
         CHECK(ended.count("on the GPU: attn_decode_scalar<") == 2);
-        CHECK(ended.count("many queries: attn_prefill_mma<") == 2);
+        CHECK(ended.count("many queries: attn_prefill_wgmma<") == 2);
         CHECK(ended.count("JITNEY_FORCE asks for attn_decode_scalar") == 1);
         CHECK(ended.count("q_len 100 is above 64") == 1);
         // A scope is above the environment.

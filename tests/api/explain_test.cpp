@@ -29,17 +29,45 @@ const ExplainedCandidate& candidate(const Explanation& explanation, const std::s
 TEST_CASE("a prefill on Hopper") {
     const Explanation e = explain(attention_args(4096, 4096, 128), "sm_90a");
     CHECK(e.arch == "sm_90a");
-    CHECK(e.chosen.starts_with("attn_prefill_mma<head_dim=128,format=bf16,"));
+    CHECK(e.chosen.starts_with("attn_prefill_wgmma<head_dim=128,format=bf16,"));
     CHECK(e.chosen.ends_with("causal=1>@sm_90a"));
-    CHECK(e.grid[0] >= 132);
-    CHECK(e.block[0] == 128);
+    CHECK(e.grid[0] == 132);  // blocks stay
+    CHECK(e.block[0] == 384);
     CHECK(e.shared_bytes > 0);
     CHECK(e.splits == 1);
-    CHECK(e.workspace_bytes == 0);
-    CHECK(e.candidates.size() == 4);
+    CHECK(e.workspace_bytes == 65536);  // for a counter
+    CHECK(e.candidates.size() == 5);
+    CHECK(candidate(e, "attn_prefill_wgmma").accepted);
     CHECK(candidate(e, "attn_prefill_mma").accepted);
     CHECK_FALSE(candidate(e, "attn_decode_mma").accepted);
     CHECK(candidate(e, "attn_decode_mma").reason == "q_len 4096 is above 64");
+}
+
+TEST_CASE("a prefill that the copy engine can't walk through") {
+    const auto why = [](const AttentionArgs& args) {
+        return candidate(explain(args, "sm_90a"), "attn_prefill_wgmma").reason;
+    };
+    const std::string strides = "the tensor copy engine takes strides above 0 and below 2^40 bytes";
+    AttentionArgs args = attention_args(200, 300, 64);
+    CHECK(why(args) == "");
+    args.k.strides[2] = 0;  // one head for all
+    CHECK(why(args) == strides);
+    args = attention_args(200, 300, 64);
+    args.v.strides[1] = -args.v.strides[1];
+    CHECK(why(args) == strides);
+    // Where a dimension has one element its stride means nothing.
+    args = attention_args(200, 300, 64);
+    args.q.strides[0] = args.k.strides[0] = 0;
+    CHECK(why(args) == "");
+    args.q.strides[1] = std::int64_t{1} << 39;
+    CHECK(why(args) == strides);
+    args.q.strides[1] = (std::int64_t{1} << 39) - 8;
+    CHECK(why(args) == "");
+    args = attention_args(200, 300, 64);
+    args.q.strides[2] = std::int64_t{1} << 33;  // 64 heads together reach 2^40 bytes
+    CHECK(why(args) == strides);
+    CHECK(explain(args, "sm_90a").chosen.starts_with("attn_prefill_mma<"));
+    CHECK(why(attention_args(200, 0, 64)) == "");
 }
 
 TEST_CASE("a long decode splits the keys, and needs a workspace") {

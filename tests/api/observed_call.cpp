@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "jitney/backend.hpp"
-#include "kernel_sources/attention/params.h"
+#include "kernel_sources/attention/prefill_wgmma.h"
 #include "operations/attention/fields.hpp"
 #include "operations/rotary/fields.hpp"
 #include "tests/api/call_variations.hpp"
@@ -31,7 +31,9 @@ std::string splits_of(std::string_view image, void** parameters) {
         image.find("\"attention/decode") == std::string_view::npos) {
         return {};
     }
-    const auto& params = *static_cast<const AttentionParams*>(parameters[0]);
+    const bool wgmma = image.find("\"attention/prefill_wgmma") != std::string_view::npos;
+    const auto& params = wgmma ? static_cast<const PrefillWgmmaParams*>(parameters[0])->attention
+                               : *static_cast<const AttentionParams*>(parameters[0]);
     return fmt::format("{} splits, of {}, {} parts, {} tiles", params.splits, params.split_keys,
                        params.split_parts, params.row_tiles);
 }

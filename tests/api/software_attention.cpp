@@ -132,6 +132,34 @@ void run_attention(std::string_view image, const AttentionParams& p) {
     reference::attention(call);
 }
 
+void run_prefill_wgmma(std::string_view image, const PrefillWgmmaParams& p) {
+    const AttentionParams& a = p.attention;
+    const auto at = [](const TensorMapBits& map) {
+        constexpr unsigned long long filling = 0x5a5a5a5a5a5a5a5a;
+        const unsigned long long address = map.bits[0] == filling ? map.bits[8] : map.bits[0];
+        return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address));
+    };
+    if (at(p.q) != a.q || at(p.out) != a.out) throw std::logic_error("maps of other queries");
+    const bool has_keys = at(p.k) == a.k && at(p.v) == a.v;
+    const auto* const zeros = reinterpret_cast<const char*>(p.next_tile) + kWgmmaCounterBytes / 2;
+    const bool has_none = p.next_tile != nullptr && at(p.k) == zeros && at(p.v) == zeros;
+    if (!has_keys && !has_none) throw std::logic_error("maps of other keys");
+    if (has_none &&
+        std::any_of(zeros, zeros + kWgmmaCounterBytes / 2, [](char c) { return c != 0; })) {
+        throw std::logic_error("zeros that are none");
+    }
+    if (p.next_tile != nullptr && *p.next_tile != 0)
+        throw std::logic_error("a counter that is not zero");
+    if (kWarpgroupRows % a.group != 0 || p.groups_a_kv_head < 1 || p.heads_at_a_time < 1) {
+        throw std::logic_error("heads that a tile can't take together");
+    }
+    // The reference knows all heads of a KV head as one group.
+    AttentionParams whole = a;
+    whole.group = a.group * p.groups_a_kv_head;
+    whole.kv_heads = a.kv_heads / p.groups_a_kv_head;
+    run_attention(image, whole);
+}
+
 void run_merge_states(std::string_view image, const MergeStatesParams& p) {
     const auto dtype = static_cast<DType>(constant(image, "format"));
     const int head_dim = constant(image, "head_dim");

@@ -28,6 +28,8 @@ void run_software_kernel(const char* image, void** parameters) {
         reference::fp8_update(*static_cast<const Fp8UpdateParams*>(parameters[0]));
     } else if (text.find("\"fp8/column_sums") != std::string_view::npos) {
         run_column_sums(text, *static_cast<const ColumnSumsParams*>(parameters[0]));
+    } else if (text.find("\"attention/prefill_wgmma") != std::string_view::npos) {
+        run_prefill_wgmma(text, *static_cast<const PrefillWgmmaParams*>(parameters[0]));
     } else {
         run_attention(text, *static_cast<const AttentionParams*>(parameters[0]));
     }

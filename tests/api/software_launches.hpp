@@ -7,6 +7,7 @@
 #include "kernel_sources/attention/append_kv.h"
 #include "kernel_sources/attention/merge_states.h"
 #include "kernel_sources/attention/params.h"
+#include "kernel_sources/attention/prefill_wgmma.h"
 #include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/fp8/column_sums_params.h"
 #include "kernel_sources/fp8/gemm_params.h"
@@ -17,6 +18,8 @@
 namespace jitney::tests {
 
 void run_attention(std::string_view image, const AttentionParams& p);
+// With the tensor maps that the fake driver makes: the address, and what it fills the rest with.
+void run_prefill_wgmma(std::string_view image, const PrefillWgmmaParams& p);
 void run_merge_states(std::string_view image, const MergeStatesParams& p);
 void run_append_kv(std::string_view image, const AppendKvParams& p);
 void run_rotary(std::string_view image, const RotaryParams& p);

@@ -111,6 +111,10 @@ static void enumerators(void) {
     CHECK_REFUSED(jitney_attn_prefill(&p.args, 7, NULL), JITNEY_INVALID_ARGUMENT, "variant is 7");
     CHECK_REFUSED(jitney_attn_decode(&p.args, -1, NULL), JITNEY_INVALID_ARGUMENT, "variant is -1");
     CHECK_REFUSED(jitney_push_backend(2), JITNEY_INVALID_ARGUMENT, "backend is 2");
+    CHECK_REFUSED(jitney_attn_decode(&p.args, JITNEY_WGMMA, NULL), JITNEY_INVALID_ARGUMENT,
+                  "no attn_decode of the variant wgmma");
+    CHECK_REFUSED(jitney_attn_prefill(&p.args, JITNEY_WGMMA, NULL), JITNEY_UNSUPPORTED,
+                  "attn_prefill_wgmma");
     /* A named kernel needs a GPU, whatever the variant. */
     for (int variant = JITNEY_SCALAR; variant <= JITNEY_MMA; ++variant) {
         CHECK_REFUSED(jitney_attn_prefill(&p.args, variant, NULL), JITNEY_UNSUPPORTED,

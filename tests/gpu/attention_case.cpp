@@ -74,6 +74,11 @@ bool can_run(const AttentionCase& test) {
     return test.kernel.empty() || !spec_of(test).empty();
 }
 
+bool can_run(const std::string& kernel, const AttentionArgs& args) {
+    const Scope scope(kernel);
+    return !explain(args).chosen.empty();
+}
+
 void prewarm_cases(const std::vector<AttentionCase>& cases) {
     std::set<std::string> specs;
     for (const AttentionCase& test : cases)

@@ -11,7 +11,8 @@
 namespace jitney::tests {
 
 inline const std::vector<std::string> kAttentionKernels = {
-    "attn_decode_scalar", "attn_decode_mma", "attn_prefill_scalar", "attn_prefill_mma"};
+    "attn_decode_scalar", "attn_decode_mma", "attn_prefill_scalar", "attn_prefill_mma",
+    "attn_prefill_wgmma"};
 
 struct AttentionCase {
     AttentionShape shape;
@@ -37,6 +38,8 @@ struct DeviceProblem {
 
 // Whether the kernel can run the case on the GPU; always where none is forced.
 bool can_run(const AttentionCase& test);
+// The same of a call.
+bool can_run(const std::string& kernel, const AttentionArgs& args);
 
 // Compiles what the cases need, as many at a time as there are cores, so that the cases that follow
 // find it on disk.

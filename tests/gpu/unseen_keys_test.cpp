@@ -18,8 +18,7 @@ namespace {
 std::vector<std::string> kernels_for(const AttentionArgs& args) {
     std::vector<std::string> kernels;
     for (const std::string& kernel : kAttentionKernels) {
-        const Scope scope(kernel);
-        if (!explain(args).chosen.empty()) kernels.push_back(kernel);
+        if (can_run(kernel, args)) kernels.push_back(kernel);
     }
     return kernels;
 }

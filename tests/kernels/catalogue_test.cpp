@@ -41,7 +41,7 @@ TEST_CASE("the selection is a part of the whole and has every kernel of the arch
             const std::string prefix = std::string(kernel.name) + '<';
             const auto at = selection.lower_bound(prefix);
             const bool has = at != selection.end() && at->starts_with(prefix);
-            CHECK_MESSAGE(has == (arch.number >= kernel.minimum_arch), kernel.name);
+            CHECK_MESSAGE(has == policy::runs_on(kernel, arch), kernel.name);
         }
     }
 }

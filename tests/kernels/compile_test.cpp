@@ -35,6 +35,7 @@ bool must_not_spill(const Spec& spec) {
         case policy::KernelId::attn_decode_mma:
         case policy::KernelId::attn_prefill_mma:
             return policy::value_of(spec, "head_dim") <= 128;
+        case policy::KernelId::attn_prefill_wgmma:
         case policy::KernelId::fp8_quantize:
         case policy::KernelId::fp8_gemm_mma:
         case policy::KernelId::fp8_update:
@@ -99,6 +100,10 @@ TEST_CASE("what the registry allows compiles") {
         const char* text : {
             "attn_prefill_mma<head_dim=8,format=fp16,tile=64x16,kv=dense,causal=0>@sm_80",
             "attn_prefill_mma<head_dim=16,format=bf16,tile=128x128,kv=dense,causal=1,mask=1>@sm_80",
+            "attn_prefill_wgmma<head_dim=8,format=fp16,tile=192x64,stages=8,q_stages=1,kv=dense,"
+            "causal=0,window=1,softcap=1,alibi=1,sinks=1>@sm_90a",
+            "attn_prefill_wgmma<head_dim=256,format=bf16,tile=128x128,stages=8,q_stages=3,"
+            "kv=dense,causal=1>@sm_90a",
             "attn_decode_mma<head_dim=8,format=bf16,tile=16x64,stages=3,kv=dense,causal=1>@sm_80",
             "attn_decode_mma<head_dim=24,format=fp16,tile=16x16,stages=16,kv=dense,causal=0>@sm_80",
             "attn_prefill_scalar<head_dim=1,format=fp32,tile=4x4,kv=dense,causal=1>@sm_80",

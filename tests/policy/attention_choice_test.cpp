@@ -34,8 +34,68 @@ TEST_CASE("one query is decode, many are prefill") {
     CHECK(chosen(llama(1, 1, 4096), facts).kernel == KernelId::attn_decode_mma);
     CHECK(chosen(llama(64, 1, 4096), facts).kernel == KernelId::attn_decode_mma);
     CHECK(chosen(llama(1, 4, 4096), facts).kernel == KernelId::attn_decode_mma);
-    CHECK(chosen(llama(1, 512, 4096), facts).kernel == KernelId::attn_prefill_mma);
-    CHECK(chosen(llama(1, 4096, 4096), facts).kernel == KernelId::attn_prefill_mma);
+    for (const int q_len : {512, 4096}) {
+        CHECK(chosen(llama(1, q_len, 4096), facts).kernel == KernelId::attn_prefill_wgmma);
+        CHECK(chosen(llama(1, q_len, 4096), typical_facts({80, 0})).kernel ==
+              KernelId::attn_prefill_mma);
+    }
+}
+
+TEST_CASE("the tile of the Hopper kernel follows from the shape") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    const auto text = [&](int head_dim, int q_len, int kv_heads, bool window) {
+        AttentionProblem problem = llama(2, q_len, 4096);
+        problem.head_dim = head_dim;
+        problem.kv_heads = kv_heads;
+        problem.window = window;
+        return text_of(chosen(problem, facts));
+    };
+    const auto expected = [](const char* constants) {
+        return "attn_prefill_wgmma<" + std::string(constants) + ">@sm_90a";
+    };
+    CHECK(text(64, 4096, 8, false) ==
+          expected("head_dim=64,format=bf16,tile=192x128,stages=3,q_stages=3,kv=dense,causal=1"));
+    CHECK(text(64, 1024, 32, false) ==
+          expected("head_dim=64,format=bf16,tile=192x128,stages=3,q_stages=3,kv=dense,causal=1"));
+    CHECK(text(64, 1024, 8, false) ==
+          expected("head_dim=64,format=bf16,tile=128x128,stages=3,q_stages=3,kv=dense,causal=1"));
+    CHECK(text(64, 4096, 8, true) ==
+          expected("head_dim=64,format=bf16,tile=128x128,stages=3,q_stages=3,kv=dense,causal=1,"
+                   "window=1"));
+    CHECK(text(128, 4096, 8, false) ==
+          expected("head_dim=128,format=bf16,tile=128x128,stages=2,q_stages=3,kv=dense,causal=1"));
+    CHECK(text(192, 4096, 8, false) ==
+          expected("head_dim=192,format=bf16,tile=128x80,stages=2,q_stages=2,kv=dense,causal=1"));
+    CHECK(text(256, 4096, 8, false) ==
+          expected("head_dim=256,format=bf16,tile=128x64,stages=2,q_stages=1,kv=dense,causal=1"));
+}
+
+TEST_CASE("blocks of the Hopper kernel stay, and count tiles where there are more") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    AttentionProblem problem = llama(1, 512, 4096);  // 4 KV heads of 32 tiles
+    problem.kv_heads = 4;
+    auto choice = choose_attention(problem, facts);
+    REQUIRE(choice);
+    CHECK(choice->group == 8);
+    CHECK(choice->row_tiles == 32);
+    CHECK(choice->geometry.grid[0] == 128);
+    CHECK(choice->geometry.block[0] == 384);
+    CHECK(choice->workspace.total() == 0);
+    problem.batch = 2;
+    choice = choose_attention(problem, facts);
+    CHECK(choice->geometry.grid[0] == static_cast<unsigned>(facts.sm_count));
+    CHECK(choice->workspace.arrived_bytes == 32);
+    CHECK(choice->workspace.scratch_bytes() == 0);
+    // Three heads share no box of 64 rows, and six share it in pairs.
+    for (const auto& [group, together] : {std::pair{3, 1}, std::pair{6, 2}, std::pair{80, 16}}) {
+        problem.q_heads = 4 * group;
+        choice = choose_attention(problem, facts);
+        CHECK(choice->group == together);
+        CHECK(choice->row_tiles == 512 * together / 128);
+    }
+    // Without keys zeros are read.
+    problem = llama(1, 100, 0);
+    CHECK(choose_attention(problem, facts)->workspace.arrived_bytes == 32);
 }
 
 TEST_CASE("the arch of the device is that of the specialization") {

@@ -3,6 +3,7 @@
 
 #include "kernel_sources/attention/layout.h"
 #include "kernel_sources/attention/mask_bits.h"
+#include "kernel_sources/attention/prefill_wgmma.h"
 #include "tests/policy/problems.hpp"
 
 namespace jitney::policy {
@@ -19,8 +20,24 @@ Wide keys_a_step(const Spec& spec) {
     return value_of(spec, "tile_n") * warps;
 }
 
+bool is_wgmma(const AttentionChoice& choice) {
+    return choice.spec.kernel == KernelId::attn_prefill_wgmma;
+}
+
+// Heads that have tiles of their own: where a tile takes a part of a group, more than KV heads.
+Wide heads_of(const AttentionProblem& p, const AttentionChoice& choice) {
+    REQUIRE(choice.group >= 1);
+    REQUIRE(p.group() % choice.group == 0);
+    if (is_wgmma(choice)) {
+        REQUIRE(64 % choice.group == 0);
+    } else {
+        REQUIRE(choice.group == p.group());
+    }
+    return p.q_heads / choice.group;
+}
+
 void check_rows(const AttentionProblem& p, const AttentionChoice& choice) {
-    const Wide rows = Wide{p.q_len} * p.group();
+    const Wide rows = Wide{p.q_len} * choice.group;
     const Wide tile = value_of(choice.spec, "tile_m");
     if (p.packed) {
         // Room for every way to divide the rows among the requests.
@@ -52,14 +69,20 @@ void check_splits(const AttentionProblem& p, const AttentionChoice& choice) {
     REQUIRE((splits == 1 || (splits - 1) * tiles_a_split < key_tiles));
 }
 
-void check_grid(const AttentionProblem& p, const AttentionChoice& choice) {
+void check_grid(const AttentionProblem& p, const AttentionChoice& choice,
+                const DeviceFacts& facts) {
     const int batch = p.packed ? 1 : p.batch;
     // In floating point, which does not wrap around.
-    REQUIRE(static_cast<double>(batch) * p.kv_heads * choice.row_tiles * choice.splits <=
+    const Wide heads = heads_of(p, choice);
+    REQUIRE(static_cast<double>(batch) * static_cast<double>(heads) * choice.row_tiles *
+                choice.splits <=
             static_cast<double>(kMost));
-    const Wide blocks = Wide{batch} * p.kv_heads * choice.row_tiles * choice.splits;
+    const Wide tiles = batch * heads * choice.row_tiles * choice.splits;
+    const Wide blocks = is_wgmma(choice) ? std::min<Wide>(tiles, facts.sm_count) : tiles;
     REQUIRE(choice.geometry.grid == std::array<unsigned, 3>{static_cast<unsigned>(blocks), 1, 1});
-    REQUIRE(choice.geometry.block == std::array<unsigned, 3>{kAttentionThreads, 1, 1});
+    const auto threads = static_cast<unsigned>(
+        is_wgmma(choice) ? 2 * value_of(choice.spec, "tile_m") + 128 : kAttentionThreads);
+    REQUIRE(choice.geometry.block == std::array<unsigned, 3>{threads, 1, 1});
     REQUIRE(choice.geometry.cluster == std::array<unsigned, 3>{1, 1, 1});
 }
 
@@ -91,6 +114,15 @@ Wide mask_bytes(const AttentionProblem& p, const AttentionChoice& choice) {
 // A tile's partial results: head_dim accumulators, a maximum and a sum for each row and split.
 void check_workspace(const AttentionProblem& p, const AttentionChoice& choice) {
     const AttentionWorkspace& workspace = choice.workspace;
+    if (is_wgmma(choice)) {
+        const Wide tiles = p.batch * heads_of(p, choice) * choice.row_tiles;
+        const bool counts = tiles > choice.geometry.grid[0] || p.kv_len == 0;
+        REQUIRE(workspace.arrived_bytes == (counts ? kWgmmaCounterBytes : 0));
+        REQUIRE(workspace.scratch_bytes() == 0);
+        REQUIRE(choice.heads_at_a_time >= 1);
+        REQUIRE(choice.heads_at_a_time <= p.batch * heads_of(p, choice));
+        return;
+    }
     if (choice.splits == 1) {
         REQUIRE(static_cast<Wide>(workspace.total()) ==
                 (p.packed ? Wide{choice.row_tiles} * 8 : 0) + mask_bytes(p, choice));
@@ -120,7 +152,7 @@ void check(const AttentionProblem& problem, const AttentionChoice& choice,
     check_spec(problem, choice.spec);
     check_rows(problem, choice);
     check_splits(problem, choice);
-    check_grid(problem, choice);
+    check_grid(problem, choice, facts);
     check_shared(choice, facts);
     check_workspace(problem, choice);
 }

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernel_sources/common/constants.h"
@@ -18,6 +19,7 @@ using Lines = std::vector<std::string>;
 constexpr const char* kGridLimit = " blocks, a grid has at most 2147483647";
 
 const DeviceFacts kHopper = typical_facts({90, 'a'});
+const DeviceFacts kOther = typical_facts({100, 0});
 
 AttentionProblem prefill() {
     AttentionProblem problem;
@@ -38,16 +40,36 @@ AttentionProblem decode() {
 }
 
 // "kernel: reason", or the kernel alone where it was accepted.
-Lines lines(const AttentionProblem& problem, const DeviceFacts& facts = kHopper,
+std::string line_of(const Candidate& candidate) {
+    CHECK(candidate.accepted() == reason_text(candidate).empty());
+    std::string line(info(candidate.kernel).name);
+    if (!candidate.accepted()) line += ": " + reason_text(candidate);
+    return line;
+}
+
+Lines all_lines(const AttentionProblem& problem, const DeviceFacts& facts) {
+    Lines result;
+    for (const Candidate& candidate : rank_attention(problem, facts))
+        result.push_back(line_of(candidate));
+    return result;
+}
+
+// Without the kernel of Hopper alone.
+Lines lines(const AttentionProblem& problem, const DeviceFacts& facts = kOther,
             std::optional<KernelId> forced = {}) {
     Lines result;
     for (const Candidate& candidate : rank_attention(problem, facts, forced)) {
-        std::string line(info(candidate.kernel).name);
-        CHECK(candidate.accepted() == reason_text(candidate).empty());
-        if (!candidate.accepted()) line += ": " + reason_text(candidate);
-        result.push_back(line);
+        if (candidate.kernel == KernelId::attn_prefill_wgmma) continue;
+        result.push_back(line_of(candidate));
     }
     return result;
+}
+
+std::string wgmma_line(const AttentionProblem& problem, const DeviceFacts& facts = kHopper) {
+    for (const Candidate& candidate : rank_attention(problem, facts)) {
+        if (candidate.kernel == KernelId::attn_prefill_wgmma) return line_of(candidate);
+    }
+    return "none";
 }
 
 TEST_CASE("the order of preference") {
@@ -56,6 +78,70 @@ TEST_CASE("the order of preference") {
                                     "attn_decode_scalar: q_len 1024 is above 64"});
     CHECK(lines(decode()) == Lines{"attn_decode_mma", "attn_prefill_mma", "attn_decode_scalar",
                                    "attn_prefill_scalar"});
+}
+
+TEST_CASE("the order of preference on Hopper") {
+    CHECK(all_lines(prefill(), kHopper) ==
+          Lines{"attn_prefill_wgmma", "attn_prefill_mma", "attn_decode_mma: q_len 1024 is above 64",
+                "attn_prefill_scalar", "attn_decode_scalar: q_len 1024 is above 64"});
+    CHECK(all_lines(decode(), kHopper) == Lines{"attn_decode_mma", "attn_prefill_mma",
+                                                "attn_prefill_wgmma", "attn_decode_scalar",
+                                                "attn_prefill_scalar"});
+    // Four heads share a tile of 128 rows, or five none.
+    AttentionProblem problem = prefill();
+    for (const auto& [q_heads, q_len, first] :
+         {std::tuple{32, 32, "attn_prefill_wgmma"}, std::tuple{32, 31, "attn_prefill_mma"},
+          std::tuple{40, 128, "attn_prefill_wgmma"}, std::tuple{40, 127, "attn_prefill_mma"}}) {
+        problem.q_heads = q_heads;
+        problem.q_len = q_len;
+        CHECK(all_lines(problem, kHopper)[0] == first);
+    }
+}
+
+TEST_CASE("what the kernel of Hopper alone does not take") {
+    const std::string name = "attn_prefill_wgmma";
+    const auto refused = [&](auto change) {
+        AttentionProblem problem = prefill();
+        change(problem);
+        return wgmma_line(problem).substr(name.size());
+    };
+    using P = AttentionProblem;
+    CHECK(refused([](P&) {}).empty());
+    for (const Arch arch : {Arch{80, 0}, Arch{90, 0}, Arch{100, 0}, Arch{120, 0}}) {
+        CHECK(wgmma_line(prefill(), typical_facts(arch)) ==
+              name + ": needs sm_90a, this is sm_" + std::to_string(arch.number));
+    }
+    CHECK(refused([](P& p) { p.format = kFp32; }) ==
+          ": the tensor cores take bf16 and fp16, not fp32");
+    CHECK(refused([](P& p) { p.format = kFp8E4m3; }) == ": takes fp16, bf16, not e4m3");
+    CHECK(refused([](P& p) { p.head_dim = 100; }) == ": head_dim 100 is not a multiple of 8");
+    CHECK(refused([](P& p) { p.head_dim = 264; }) == ": head_dim 264 is above 256");
+    CHECK(refused([](P& p) { p.aligned = false; }) ==
+          ": pointers must be 16-byte aligned and strides multiples of 8 elements");
+    CHECK(refused([](P& p) { p.mapped = false; }) ==
+          ": the tensor copy engine takes strides above 0 and below 2^40 bytes");
+    CHECK(refused([](P& p) { p.packed = true; }) ==
+          ": takes requests of one length, not packed ones");
+    CHECK(refused([](P& p) { p.paged = true; }) ==
+          ": takes keys and values of one tensor each, not of pages");
+    CHECK(refused([](P& p) { p.mask = true; }) == ": takes no mask");
+    CHECK(refused([](P& p) { p.logits = 1; }) == ": takes no logits function");
+    CHECK(refused([](P& p) { p.append = true; }) ==
+          ": does not append: write the new keys and values to the cache before the call");
+    CHECK(refused([](P& p) { p.kv_len = 2147418113; }) ==
+          ": kv_len 2147418113 is above 2147418112");
+    CHECK(refused([](P& p) {
+              p.batch = 1 << 30;
+              p.q_len = 128;
+          }) == ": needs 4 times 8589934592 tiles, above 2130706432");
+    // What it takes beside the plain call.
+    CHECK(refused([](P& p) {
+              p.causal = p.window = p.softcap = p.alibi = p.sinks = p.batch_invariant = true;
+              p.kv_len = 0;
+              p.q_heads = 24;  // three of a KV head
+          }).empty());
+    for (int head_dim = 8; head_dim <= 256; head_dim += 8)
+        CHECK(refused([&](P& p) { p.head_dim = head_dim; }).empty());
 }
 
 TEST_CASE("an arch that is too old") {
@@ -121,15 +207,15 @@ TEST_CASE("too many queries for decode") {
 }
 
 TEST_CASE("shared memory") {
-    DeviceFacts facts = kHopper;
+    DeviceFacts facts = kOther;
     facts.shared_bytes_per_block = 1024;
     for (const std::string& line : lines(decode(), facts)) {
         CHECK(line.find(": needs ") != std::string::npos);
         CHECK(line.ends_with(" bytes of shared memory, a block here has 1024"));
     }
     // The sentence has the number that the launch would need.
-    const Candidate candidate = rank_attention(prefill(), facts)[0];
-    CHECK(candidate.a == attention_shared_bytes(choose_attention(prefill(), kHopper)->spec));
+    const Candidate candidate = rank_attention(prefill(), facts)[1];
+    CHECK(candidate.a == attention_shared_bytes(choose_attention(prefill(), kOther)->spec));
 }
 
 TEST_CASE("more blocks, rows or keys than the kernels count") {
@@ -176,13 +262,13 @@ TEST_CASE("products past 64 bits are above every limit") {
 
 TEST_CASE("kernels that were not asked for") {
     const std::string why = ": another kernel was asked for by name";
-    CHECK(lines(decode(), kHopper, KernelId::attn_prefill_scalar) ==
+    CHECK(lines(decode(), kOther, KernelId::attn_prefill_scalar) ==
           Lines{"attn_decode_mma" + why, "attn_prefill_mma" + why, "attn_decode_scalar" + why,
                 "attn_prefill_scalar"});
     // The one that was has its own reason.
-    CHECK(lines(prefill(), kHopper, KernelId::attn_decode_mma)[1] ==
+    CHECK(lines(prefill(), kOther, KernelId::attn_decode_mma)[1] ==
           "attn_decode_mma: q_len 1024 is above 64");
-    for (const std::string& line : lines(decode(), kHopper, KernelId::rotary_emb))
+    for (const std::string& line : lines(decode(), kOther, KernelId::rotary_emb))
         CHECK(line.ends_with(why));
 }
 

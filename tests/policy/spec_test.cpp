@@ -21,8 +21,8 @@ int random_within(const Range& range, Random& random) {
     }
 }
 
-// Any specialization that the registry allows.
-Spec random_spec(const KernelInfo& kernel, Random& random) {
+// Any specialization of constants that are allowed one by one.
+Spec random_spec_of_constants(const KernelInfo& kernel, Random& random) {
     static constexpr std::array kArchs = {
         Arch{75, 0},   Arch{80, 0},  Arch{86, 0},    Arch{87, 0},    Arch{89, 0},    Arch{90, 0},
         Arch{90, 'a'}, Arch{100, 0}, Arch{100, 'a'}, Arch{103, 'f'}, Arch{120, 'a'}, Arch{121, 0}};
@@ -32,7 +32,7 @@ Spec random_spec(const KernelInfo& kernel, Random& random) {
         const Arch arch = random.pick(std::span<const Arch>(kArchs));
         spec.arch_number = arch.number;
         spec.arch_suffix = arch.suffix;
-    } while (spec.arch_number < kernel.minimum_arch);
+    } while (!runs_on(kernel, spec.arch()));
     std::size_t slot = 0;
     const auto add = [&](int value) { spec.values[slot++] = static_cast<std::int16_t>(value); };
     for (const ConstantInfo& constant : kernel.constants) {
@@ -65,6 +65,14 @@ Spec random_spec(const KernelInfo& kernel, Random& random) {
         }
     }
     return spec;
+}
+
+// Any specialization that the registry allows.
+Spec random_spec(const KernelInfo& kernel, Random& random) {
+    for (;;) {
+        const Spec spec = random_spec_of_constants(kernel, random);
+        if (kernel.why_not == nullptr || kernel.why_not(spec.values).empty()) return spec;
+    }
 }
 
 TEST_CASE("the registry is well formed") {

@@ -62,7 +62,7 @@ TEST_CASE("unknown kernels") {
     const std::string list =
         "' (there are attn_decode_scalar, attn_decode_mma, attn_prefill_scalar, attn_prefill_mma, "
         "attn_work_map, attn_mask_bits, attn_merge_states, append_kv, rotary_emb, fp8_quantize, "
-        "fp8_gemm_mma, fp8_update, column_sums)";
+        "fp8_gemm_mma, fp8_update, column_sums, attn_prefill_wgmma)";
     CHECK(why(with("attn_prefill_mma", "attn_prefil_mma")) ==
           "there is no kernel 'attn_prefil_mma" + list);
     CHECK(why(with("attn_prefill_mma", "")) == "there is no kernel '" + list);
@@ -70,6 +70,26 @@ TEST_CASE("unknown kernels") {
           "there is no kernel ' attn_prefill_mma" + list);
     CHECK(why(with("attn_prefill_mma", "ATTN_PREFILL_MMA")) ==
           "there is no kernel 'ATTN_PREFILL_MMA" + list);
+}
+
+TEST_CASE("a kernel of one chip") {
+    const std::string list =
+        "attn_prefill_wgmma<head_dim=128,format=bf16,tile=128x128,stages=2,q_stages=3,kv=dense,"
+        "causal=1";
+    CHECK(text_of(parse_spec(list + ">@sm_90a")) == list + ">@sm_90a");
+    for (const char* arch : {"sm_80", "sm_90", "sm_100a", "sm_120"}) {
+        CHECK(why(list + ">@" + arch) ==
+              "attn_prefill_wgmma needs sm_90a, not " + std::string(arch));
+    }
+    // What it never does can't be asked for.
+    CHECK(why(list + ",mask=1>@sm_90a") == "mask=1 must be one of none");
+    CHECK(why(list + ",mask=none>@sm_90a") == "leave mask=none out where it is off");
+    const auto with_tile = [&](const char* head_dim, const char* tile) {
+        return "attn_prefill_wgmma<head_dim=" + std::string(head_dim) +
+               ",format=bf16,tile=" + tile + ",stages=3,q_stages=3,kv=dense,causal=0>@sm_90a";
+    };
+    CHECK(parse_spec(with_tile("64", "192x128")).kernel == KernelId::attn_prefill_wgmma);
+    CHECK(why(with_tile("72", "192x128")) == "tiles of 192 rows need a head_dim up to 64");
 }
 
 TEST_CASE("unknown and too old archs") {

@@ -396,12 +396,14 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUs
 CUresult cuPointerGetAttributes(unsigned, CUpointer_attribute*, void**, CUdeviceptr) {
     return CUDA_SUCCESS;
 }
-CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void*,
-                                const cuuint64_t* size, const cuuint64_t* stride,
+CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                void* address, const cuuint64_t* size, const cuuint64_t* stride,
                                 const cuuint32_t* box, const cuuint32_t*, CUtensorMapInterleave,
                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
                                 CUtensorMapFloatOOBfill) {
     std::memset(map, 0x5a, sizeof *map);
+    std::memcpy(reinterpret_cast<char*>(map) + fake_cuda.address_in_maps, &address, sizeof address);
+    ++fake_cuda.maps;
     fake_cuda.map = {};
     fake_cuda.map.type = type;
     fake_cuda.map.rank = rank;

@@ -57,6 +57,9 @@ struct Cuda {
         void* function = nullptr;
     } launch;
 
+    std::size_t address_in_maps = 0;  // the byte where the address stands in a tensor map
+    int maps = 0;                     // made
+
     // The last tensor map.
     struct Map {
         int type = 0;

@@ -83,7 +83,8 @@ TEST_CASE("scenario: tensor maps" * doctest::skip()) {
     shape.box = {64, 1, 128, 1};
     shape.swizzle = Swizzle::bytes128;
     const TensorMap map = make_tensor_map(base, shape);
-    CHECK(map.opaque[0] == 0x5a5a5a5a5a5a5a5a);
+    CHECK(map.opaque[0] == 0x10000);
+    CHECK(map.opaque[1] == 0x5a5a5a5a5a5a5a5a);
     CHECK(reinterpret_cast<std::uintptr_t>(&map) % 64 == 0);
     CHECK(fake.map.rank == 4);
     CHECK(fake.map.type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
@@ -123,6 +124,29 @@ TEST_CASE("scenario: tensor maps" * doctest::skip()) {
     bad.dtype = DType::fp8_e4m3;
     CHECK_FALSE(refused(bad));
     CHECK(fake.map.type == CU_TENSOR_MAP_DATA_TYPE_UINT8);
+}
+
+TEST_CASE("scenario: maps that addresses lead" * doctest::skip()) {
+    fake::Cuda& fake = tests::fake_cuda();
+    CHECK(addresses_lead_maps());
+    CHECK(fake.maps == 2);
+    // What is known is not asked again.
+    fake.address_in_maps = 64;
+    CHECK(addresses_lead_maps());
+    CHECK(fake.maps == 2);
+}
+
+TEST_CASE("scenario: maps that addresses do not lead" * doctest::skip()) {
+    tests::fake_cuda().address_in_maps = 64;
+    CHECK_FALSE(addresses_lead_maps());
+}
+
+TEST_CASE("whether addresses lead tensor maps is found out, and not believed") {
+    for (const char* scenario :
+         {"scenario: maps that addresses lead", "scenario: maps that addresses do not lead"}) {
+        const tests::TemporaryDirectory cache;
+        REQUIRE_PASSED(tests::run(scenario, tests::fakes(cache.path())));
+    }
 }
 
 TEST_CASE("tensor maps are encoded, and what TMA can't do is refused") {

@@ -141,6 +141,9 @@ enum class Variant {
     scalar,  // without tensor cores: whatever attention takes
     mma,     // bf16 and fp16 on the tensor cores (sm_80 or newer), head_dim a multiple of 8 up to
              // 256, 16-byte aligned pointers and strides
+    wgmma,   // attn_prefill alone: Hopper's tensor cores and copy engine (exactly sm_90a). What mma
+             // takes, but queries and keys are of one tensor each, neither ragged queries nor
+             // pages, without mask and logits function, and with strides above 0
 };
 
 // Run this very kernel, or throw an Error that says why it can't. attn_decode takes up to 64

@@ -145,7 +145,11 @@ typedef struct jitney_attention_args {
    for GPU tensors; can be captured in a graph once a call has loaded its kernel. */
 jitney_status jitney_attention(const jitney_attention_args* args, jitney_stream stream);
 
-typedef enum jitney_variant { JITNEY_SCALAR = 0, JITNEY_MMA = 1 } jitney_variant;
+typedef enum jitney_variant {
+    JITNEY_SCALAR = 0,
+    JITNEY_MMA = 1,
+    JITNEY_WGMMA = 2 /* jitney_attn_prefill alone, exactly sm_90a */
+} jitney_variant;
 
 /* Run this very kernel: they fail, with the reason, where it can't run the problem. `variant` is a
    jitney_variant. */

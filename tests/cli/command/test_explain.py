@@ -5,7 +5,9 @@ import support
 
 ARCHS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"]
 ATTENTION = ["--q", "1,4096,32,128", "--kv", "1,4096,8,128", "--format", "bf16", "--causal"]
-KERNELS = {"attn_prefill_mma", "attn_prefill_scalar", "attn_decode_mma", "attn_decode_scalar"}
+KERNELS = {
+    "attn_prefill_wgmma", "attn_prefill_mma", "attn_prefill_scalar", "attn_decode_mma", "attn_decode_scalar",
+}
 
 
 class Explain(support.CommandTest):

@@ -1,0 +1,142 @@
+#include "operations/attention/tensor_maps.hpp"
+
+#include <cstring>
+
+#include "runtime/tensor_map.hpp"
+
+namespace jitney {
+namespace {
+
+using runtime::TensorMapShape;
+
+constexpr std::uint64_t kStrideLimit = std::uint64_t{1} << 40;
+constexpr std::uint64_t kNoStride = 16;  // where a dimension has one element
+constexpr std::uint32_t kPanelElements = 64;
+
+// Tensors of a call by their last dimensions, [length, heads, head_dim]; one of three dimensions is
+// a single request.
+struct Dims {
+    std::uint64_t batch;
+    std::uint64_t length;
+    std::uint64_t heads;
+    std::uint64_t head_dim;
+    std::uint64_t batch_stride;  // in bytes, as those that follow
+    std::uint64_t row_stride;
+    std::uint64_t head_stride;
+};
+
+std::uint64_t stride_bytes(const Tensor& tensor, std::size_t dim) noexcept {
+    if (tensor.shape[dim] <= 1) return kNoStride;
+    return static_cast<std::uint64_t>(tensor.strides[dim]) *
+           static_cast<std::uint64_t>(size_of(tensor.dtype));
+}
+
+Dims dims_of(const Tensor& tensor) noexcept {
+    const std::size_t at = tensor.ndim == 4 ? 1 : 0;
+    const auto size = [&tensor](std::size_t dim) {
+        return static_cast<std::uint64_t>(tensor.shape[dim]);
+    };
+    return {tensor.ndim == 4 ? size(0) : 1,
+            size(at),
+            size(at + 1),
+            size(at + 2),
+            tensor.ndim == 4 ? stride_bytes(tensor, 0) : kNoStride,
+            stride_bytes(tensor, at),
+            stride_bytes(tensor, at + 1)};
+}
+
+TensorMapShape shape_of(const Tensor& tensor, int rank) noexcept {
+    TensorMapShape shape;
+    shape.rank = rank;
+    shape.dtype = tensor.dtype;
+    shape.swizzle = runtime::Swizzle::bytes128;
+    return shape;
+}
+
+// Of Q or out: heads that a tile takes together are a dimension of their own.
+TensorMapShape row_shape(const Tensor& tensor, int group) noexcept {
+    const Dims dims = dims_of(tensor);
+    const auto together = static_cast<std::uint64_t>(group);
+    const auto box_group = static_cast<std::uint32_t>(group);
+    TensorMapShape shape = shape_of(tensor, 5);
+    shape.size = {dims.head_dim, together, dims.length, dims.heads / together, dims.batch};
+    shape.stride_bytes = {dims.head_stride, dims.row_stride, dims.head_stride * together,
+                          dims.batch_stride};
+    shape.box = {kPanelElements, box_group, kWarpgroupRows / box_group, 1, 1};
+    return shape;
+}
+
+// Of K or V. Without a key the map is that of 16 bytes, beyond which all is zero.
+TensorMapShape key_shape(const Tensor& tensor, int tile_n) noexcept {
+    const Dims dims = dims_of(tensor);
+    TensorMapShape shape = shape_of(tensor, 4);
+    shape.box = {kPanelElements, static_cast<std::uint32_t>(tile_n), 1, 1};
+    if (dims.length == 0) {
+        shape.size = {kNoStride / static_cast<std::uint64_t>(size_of(tensor.dtype)), 1, 1, 1};
+        shape.stride_bytes = {kNoStride, kNoStride, kNoStride};
+        return shape;
+    }
+    shape.size = {dims.head_dim, dims.length, dims.heads, dims.batch};
+    shape.stride_bytes = {dims.row_stride, dims.head_stride, dims.batch_stride};
+    return shape;
+}
+
+const void* address_of_keys(const Tensor& tensor, void* zeros) noexcept {
+    return dims_of(tensor).length == 0 ? zeros : tensor.data;
+}
+
+void encode(TensorMapBits& bits, const void* address, const TensorMapShape& shape) {
+    const runtime::TensorMap map = runtime::make_tensor_map(address, shape);
+    static_assert(sizeof bits == sizeof map);
+    std::memcpy(&bits, &map, sizeof bits);
+}
+
+void put_address(TensorMapBits& bits, const void* address) noexcept {
+    bits.bits[0] = reinterpret_cast<std::uintptr_t>(address);
+}
+
+}  // namespace
+
+bool can_be_mapped(const Tensor& tensor) noexcept {
+    const std::int64_t size = size_of(tensor.dtype);
+    for (int i = 0; i + 1 < tensor.ndim; ++i) {
+        const auto dim = static_cast<std::size_t>(i);
+        if (tensor.shape[dim] <= 1) continue;
+        // Heads that are taken together have a common stride, up to 64 times theirs.
+        const bool heads = i + 2 == tensor.ndim;
+        const auto limit =
+            static_cast<std::int64_t>(heads ? kStrideLimit / kWarpgroupRows : kStrideLimit);
+        if (tensor.strides[dim] <= 0 || tensor.strides[dim] >= limit / size) return false;
+    }
+    return true;
+}
+
+void form_maps(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n) {
+    // Any address that is aligned: the tensors' own may not be known yet.
+    const auto* const somewhere = reinterpret_cast<const void*>(std::uintptr_t{256});
+    const int group = params.attention.group;
+    encode(params.q, somewhere, row_shape(args.q, group));
+    encode(params.out, somewhere, row_shape(args.out, group));
+    encode(params.k, somewhere, key_shape(args.k, tile_n));
+    encode(params.v, somewhere, key_shape(args.v, tile_n));
+}
+
+void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n,
+                       bool addresses_lead, void* zeros) {
+    const void* const k = address_of_keys(args.k, zeros);
+    const void* const v = address_of_keys(args.v, zeros);
+    if (addresses_lead) {
+        put_address(params.q, args.q.data);
+        put_address(params.out, args.out.data);
+        put_address(params.k, k);
+        put_address(params.v, v);
+        return;
+    }
+    const int group = params.attention.group;
+    encode(params.q, args.q.data, row_shape(args.q, group));
+    encode(params.out, args.out.data, row_shape(args.out, group));
+    encode(params.k, k, key_shape(args.k, tile_n));
+    encode(params.v, v, key_shape(args.v, tile_n));
+}
+
+}  // namespace jitney

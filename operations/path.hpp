@@ -1,0 +1,184 @@
+// The path of every call: check, decide, prepare, launch. A call whose form the thread has seen goes
+// from a comparison straight to the launch.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "jitney/explain.hpp"
+#include "operations/call_memory.hpp"
+#include "operations/check.hpp"
+#include "operations/decision.hpp"
+#include "operations/explained_choice.hpp"
+#include "operations/kernel_launch.hpp"
+#include "operations/last_run.hpp"
+#include "operations/no_kernel.hpp"
+#include "operations/operation.hpp"
+#include "operations/own_workspace.hpp"
+#include "operations/recent_calls.hpp"
+#include "operations/started_call.hpp"
+#include "runtime/device.hpp"
+
+namespace jitney::path {
+
+// A call with everything done that its form decides: checked, chosen, loaded. What is left is to
+// put the addresses in and launch.
+template <class Args>
+struct Prepared {
+    using Op = OperationOf<Args>;
+
+    Args args;  // the form; its addresses mean nothing
+    KeptLists<Args> lists;
+    checks::FormMemory<Args> memory;
+    Decision decision;
+    typename Op::Choice choice;
+    Steps steps;
+    std::array<const runtime::Kernel*, Steps::most> kernels{};
+    typename Op::Params params;  // without addresses
+
+    Prepared() = default;
+    Prepared(const Prepared&) = delete;
+    Prepared& operator=(const Prepared&) = delete;
+};
+
+// What runs the problem. Where a kernel is named that can't: an error where that is strict, else a
+// warning, and the first that can.
+template <class Args>
+typename OperationOf<Args>::Choice choose(const typename OperationOf<Args>::Problem& problem,
+                                          const policy::DeviceFacts& facts,
+                                          const Decision& decision, std::string_view device) {
+    using Op = OperationOf<Args>;
+    auto ranking = Op::rank(problem, facts, decision.kernel);
+    if (ranking.choice) return *std::move(ranking.choice);
+    if (decision.kernel && ranking.candidates.size() > 1) {
+        refuse_or_warn(ranking.candidates, decision, Op::name);
+        ranking = Op::rank(problem, facts, std::nullopt);
+        if (ranking.choice) return *std::move(ranking.choice);
+    }
+    throw_none(ranking.candidates, Op::name, device, Op::otherwise);
+}
+
+// Chooses for the GPU of the current context and loads the kernels. `problem` is what the check of
+// the arguments returned, and has rows.
+template <class Args>
+std::unique_ptr<Prepared<Args>> prepare(const Args& args,
+                                        const typename OperationOf<Args>::Problem& problem,
+                                        const Decision& decision, Stream stream) {
+    using Op = OperationOf<Args>;
+    const runtime::DeviceInfo& device = enter_device(Op::device(args));
+    auto prepared = std::make_unique<Prepared<Args>>();
+    prepared->args = args;
+    prepared->memory = checks::FormMemory<Args>(args);
+    prepared->lists.keep(prepared->args);
+    prepared->decision = decision;
+    prepared->choice = choose<Args>(problem, facts_of(device), decision, device.name);
+    prepared->steps = Op::steps(prepared->choice);
+    std::size_t number = 0;
+    for (const Step& step : prepared->steps.all())
+        prepared->kernels[number++] = &load_kernel(step.spec, device, stream);
+    prepared->params = Op::fill(args, problem, prepared->choice);
+    return prepared;
+}
+
+// `args` has the form of `prepared`.
+template <class Args>
+void launch(const Prepared<Args>& prepared, const Args& args, Stream stream) {
+    using Op = OperationOf<Args>;
+    enter_device(Op::device(args));
+    const HeldScratch held(workspace_given(args), Op::scratch(prepared.choice), stream);
+    typename Op::Params params = prepared.params;
+    Op::set_addresses(params, args, prepared.choice, held.place());
+    std::size_t number = 0;
+    for (const Step& step : prepared.steps.all()) {
+        launch_kernel(*prepared.kernels[number], step.geometry, params.of(number), stream);
+        ++number;
+    }
+    note_ran(prepared.steps.last().spec);
+}
+
+// Nothing is computed where there are no rows; some operations write what is known of nothing.
+template <class Args>
+bool ends_empty(const Args& args, const typename OperationOf<Args>::Problem& problem,
+                const Decision& decision, Stream stream) {
+    using Op = OperationOf<Args>;
+    if (!checks::has_no_rows(problem)) return false;
+    if constexpr (requires { Op::run_empty(args, problem, decision.backend, stream); }) {
+        Op::run_empty(args, problem, decision.backend, stream);
+    }
+    return true;
+}
+
+// The call of the operation: on the backend that the scopes, the environment and the tensors'
+// device decide.
+template <class Args>
+void run(const Args& args, Stream stream) {
+    using Op = OperationOf<Args>;
+    using Recent = RecentCalls<Prepared<Args>>;
+    const StartedCall started;
+    const Decision decision = decide(Op::kind, Op::device(args));
+    if (const Prepared<Args>* recent = Recent::find(args, decision)) {
+        return launch(*recent, args, stream);
+    }
+    const auto problem = checks::check(args);
+    if (ends_empty(args, problem, decision, stream)) return;
+    if (decision.backend == Backend::reference) {
+        Op::run_reference(args);
+        note_reference_ran();
+    } else {
+        launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
+    }
+}
+
+// That very kernel, or an error that says why not; `called` is what was called.
+template <class Args>
+void run_kernel(const Args& args, policy::KernelId kernel, std::string_view called,
+                Stream stream) {
+    using Op = OperationOf<Args>;
+    using Recent = RecentCalls<Prepared<Args>>;
+    const StartedCall started;
+    const Decision decision = {Backend::jit, kernel, true};
+    if (const Prepared<Args>* recent = Recent::find(args, decision)) {
+        return launch(*recent, args, stream);
+    }
+    const auto problem = checks::check(args);
+    if (Op::device(args).type == DeviceType::cpu) refuse_host(called, Op::name);
+    if (ends_empty(args, problem, decision, stream)) return;
+    launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
+}
+
+// How large a workspace of the caller's has to be; 0 where the call needs none.
+template <class Args>
+std::size_t workspace_bytes(const Args& args) {
+    using Op = OperationOf<Args>;
+    const auto problem = checks::check(args, checks::Data::absent);
+    const Device& where = Op::device(args);
+    const Decision decision = decide(Op::kind, where);
+    if (checks::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
+    const runtime::DeviceInfo& device = runtime::device(where.index);
+    return own_workspace_bytes(
+        Op::scratch(choose<Args>(problem, facts_of(device), decision, device.name)));
+}
+
+// What a call would run, and why not the others.
+template <class Args>
+Explanation explain(const Args& args, std::string_view arch) {
+    using Op = OperationOf<Args>;
+    const auto problem = checks::check(args, checks::Data::absent);
+    const policy::DeviceFacts facts = facts_to_explain(arch, Op::device(args));
+    Explanation explanation;
+    explanation.arch = facts.arch.text();
+    if (checks::has_no_rows(problem)) return explanation;
+    const auto ranking = Op::rank(problem, facts, named_kernel(Op::kind));
+    for (const policy::Candidate& candidate : ranking.candidates)
+        explanation.candidates.push_back(explained(candidate));
+    if (ranking.choice) {
+        add_steps(explanation, Op::steps(*ranking.choice), Op::scratch(*ranking.choice));
+        if constexpr (requires { Op::tell(explanation, problem, *ranking.choice); }) {
+            Op::tell(explanation, problem, *ranking.choice);
+        }
+    }
+    return explanation;
+}
+
+}  // namespace jitney::path

@@ -1,0 +1,47 @@
+// Rotary position embedding as the path of all calls takes it.
+#pragma once
+
+#include "operations/decision.hpp"
+#include "operations/operation.hpp"
+#include "operations/rotary/choose.hpp"
+#include "operations/rotary/fields.hpp"
+#include "operations/rotary/fill.hpp"
+#include "operations/reference_call.hpp"
+
+namespace jitney {
+
+template <>
+struct OperationOf<RotaryArgs> {
+    using Problem = policy::RotaryProblem;
+    using Choice = policy::RotaryChoice;
+    using Params = OneLaunch<RotaryParams>;
+
+    static constexpr Operation kind = Operation::rotary;
+    static constexpr std::string_view name = "rotary_emb";
+    static constexpr std::string_view otherwise = "use another GPU, or host tensors";
+
+    static const Device& device(const RotaryArgs& args) noexcept { return args.q.device; }
+
+    static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
+                                std::optional<policy::KernelId>) {
+        return ranking_of_one<Choice>(policy::rank_rotary(problem, facts),
+                                      [&] { return policy::choose_rotary(problem, facts); });
+    }
+    static Steps steps(const Choice& choice) noexcept {
+        return {{choice.spec, choice.geometry}};
+    }
+    static ScratchBytes scratch(const Choice&) noexcept { return {}; }
+
+    static Params fill(const RotaryArgs& args, const Problem& problem,
+                       const Choice& choice) noexcept {
+        return {form_params(args, problem, choice)};
+    }
+    static void set_addresses(Params& params, const RotaryArgs& args, const Choice&,
+                              const Scratch&) noexcept {
+        jitney::set_addresses(params.params, args);
+    }
+
+    static void run_reference(const RotaryArgs& args) { reference::rotary(reference_call(args)); }
+};
+
+}  // namespace jitney

@@ -1,0 +1,125 @@
+// The kernel of Hopper alone, with everything that it takes: lengths on the device, windows and the
+// other options, groups that share a tile whole, in part and not at all, and more tiles than
+// blocks.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "jitney/backend.hpp"
+#include "jitney/plan.hpp"
+#include "tests/gpu/attention_case.hpp"
+#include "tests/gpu/serving_device.hpp"
+
+namespace jitney::tests {
+namespace {
+
+constexpr const char* kKernel = "attn_prefill_wgmma";
+
+AttentionCase large_case(std::int64_t head_dim, std::int64_t q_heads, std::int64_t kv_heads,
+                         bool causal) {
+    AttentionCase test;
+    test.shape = {3,      700, 900, q_heads, kv_heads, head_dim, DType::bf16, MaskKind::none,
+                  causal, {}};
+    test.kernel = kKernel;
+    return test;
+}
+
+// Runs a problem by this kernel; false: it can't, which it may only on another chip.
+bool run_shape(const ServingShape& shape, Random& random) {
+    INFO(shape.text(), " ", random.text());
+    ServingProblem problem(shape, random);
+    const ServingDevice device(problem);
+    const AttentionArgs args = device.args(shape);
+    if (!can_run(kKernel, args)) return false;
+    const Scope scope(kKernel);
+    attention(args);
+    CHECK(last_run().starts_with(kKernel));
+    synchronize();
+    device.check_against_reference(problem);
+    return true;
+}
+
+bool has_kernel() {
+    return can_run(large_case(64, 2, 2, false));
+}
+
+}  // namespace
+
+TEST_CASE("prefill on Hopper: lengths on the device and options") {
+    if (!has_kernel()) return;
+    Random random = Random::fresh();
+    const std::vector<std::int64_t> head_dims =
+        is_quick() ? std::vector<std::int64_t>{64, 256}
+                   : std::vector<std::int64_t>{8, 64, 72, 128, 192, 256};
+    const std::vector<ServingOptions> options = {
+        {},
+        {.window = true},
+        {.softcap = true, .sinks = true},
+        {.alibi = true},
+        {.window = true, .softcap = true, .alibi = true, .sinks = true}};
+    for (const std::int64_t head_dim : head_dims) {
+        for (const KeyForm keys : {KeyForm::dense, KeyForm::padded, KeyForm::ragged}) {
+            for (const ServingOptions& option : options) {
+                for (const bool causal : {false, true}) {
+                    ServingShape shape;
+                    shape.head_dim = head_dim;
+                    shape.dtype = random.chance(0.5) ? DType::bf16 : DType::fp16;
+                    shape.kv_heads = 2;
+                    shape.group = random.integer(1, 8);
+                    const std::int64_t q_len = random.integer(1, 300);
+                    shape.q_lens.assign(3, q_len);
+                    shape.kv_lens = {random.integer(1, 700), 0, random.integer(1, 100)};
+                    if (keys == KeyForm::dense) shape.kv_lens.assign(3, random.integer(1, 700));
+                    shape.keys = keys;
+                    shape.causal = causal;
+                    add_options(shape, option, random);
+                    CHECK(run_shape(shape, random));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("prefill on Hopper: more tiles than blocks, one launch behind the other") {
+    if (!has_kernel()) return;
+    Random random = Random::fresh();
+    for (const std::int64_t head_dim : {64, 128, 192, 256}) {
+        for (const auto& [q_heads, kv_heads] :
+             {std::pair{16, 16}, std::pair{24, 8}, std::pair{32, 2}, std::pair{20, 4}}) {
+            for (const bool causal : {false, true}) {
+                if (is_quick() && head_dim != 128) continue;
+                // Twice, so that a counter that does not come back to zero leaves tiles out.
+                const AttentionCase test = large_case(head_dim, q_heads, kv_heads, causal);
+                run_case(test, random);
+                run_case(test, random);
+            }
+        }
+    }
+}
+
+TEST_CASE("prefill on Hopper: a plan with a workspace of the caller's, for other tensors") {
+    if (!has_kernel()) return;
+    Random random = Random::fresh();
+    const AttentionCase test = large_case(128, 16, 4, true);
+    AttentionProblem first(test.shape, random);
+    AttentionProblem second(test.shape, random);
+    const DeviceProblem first_device(first);
+    const DeviceProblem second_device(second);
+    const AttentionPlan plan(first_device.args(test.shape));
+    CHECK(plan.explanation().chosen.starts_with(kKernel));
+    REQUIRE(plan.workspace_bytes() > 0);
+    const OwnWorkspace workspace(plan.workspace_bytes());
+    for (const DeviceProblem* device : {&second_device, &first_device}) {
+        AttentionArgs args = device->args(test.shape);
+        args.workspace = workspace.view();
+        plan.run(args);
+    }
+    synchronize();
+    const HostTensor second_lse = second_device.lse.download();
+    check_against_reference(second, second_device.out.download(), &second_lse);
+    const HostTensor first_lse = first_device.lse.download();
+    check_against_reference(first, first_device.out.download(), &first_lse);
+}
+
+}  // namespace jitney::tests
