@@ -24,10 +24,10 @@ void refuse_or_warn(const std::vector<policy::Candidate>& candidates, const Deci
 void throw_none(const std::vector<policy::Candidate>& candidates, std::string_view operation,
                 std::string_view device, std::string_view otherwise) {
     if (candidates.size() == 1) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} can't run on {}: {}; {}",
-                                policy::info(candidates[0].kernel).name, device,
-                                policy::reason_text(candidates[0]), otherwise));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} can't run on {}: {}; {}", policy::info(candidates[0].kernel).name,
+                        device, policy::reason_text(candidates[0]), otherwise));
     }
     std::string reasons;
     for (const policy::Candidate& candidate : candidates) {

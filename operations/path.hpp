@@ -1,5 +1,5 @@
-// The path of every call: check, decide, prepare, launch. A call whose form the thread has seen goes
-// from a comparison straight to the launch.
+// The path of every call: check, decide, prepare, launch. A call whose form the thread has seen
+// goes from a comparison straight to the launch.
 #pragma once
 
 #include <array>
@@ -132,8 +132,7 @@ void run(const Args& args, Stream stream) {
 
 // That very kernel, or an error that says why not; `called` is what was called.
 template <class Args>
-void run_kernel(const Args& args, policy::KernelId kernel, std::string_view called,
-                Stream stream) {
+void run_kernel(const Args& args, policy::KernelId kernel, std::string_view called, Stream stream) {
     using Op = OperationOf<Args>;
     using Recent = RecentCalls<Prepared<Args>>;
     const StartedCall started;

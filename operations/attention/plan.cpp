@@ -18,7 +18,8 @@ struct PreparedPlan {
     checks::FormMemory<AttentionArgs> memory;
     bool aligned = true;
     bool on_host = false;
-    std::unique_ptr<const path::Prepared<AttentionArgs>> prepared;  // null on the host, and without rows
+    std::unique_ptr<const path::Prepared<AttentionArgs>>
+        prepared;  // null on the host, and without rows
     Explanation explanation;
     std::size_t workspace_bytes = 0;
 };

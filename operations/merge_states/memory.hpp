@@ -1,4 +1,5 @@
-// Where the tensors of a merge lie: results take the place of one part, both, or lie apart from all.
+// Where the tensors of a merge lie: results take the place of one part, both, or lie apart from
+// all.
 #pragma once
 
 #include "jitney/merge_states.hpp"

@@ -3,10 +3,10 @@
 
 #include "operations/decision.hpp"
 #include "operations/operation.hpp"
+#include "operations/reference_call.hpp"
 #include "operations/rotary/choose.hpp"
 #include "operations/rotary/fields.hpp"
 #include "operations/rotary/fill.hpp"
-#include "operations/reference_call.hpp"
 
 namespace jitney {
 
@@ -27,9 +27,7 @@ struct OperationOf<RotaryArgs> {
         return ranking_of_one<Choice>(policy::rank_rotary(problem, facts),
                                       [&] { return policy::choose_rotary(problem, facts); });
     }
-    static Steps steps(const Choice& choice) noexcept {
-        return {{choice.spec, choice.geometry}};
-    }
+    static Steps steps(const Choice& choice) noexcept { return {{choice.spec, choice.geometry}}; }
     static ScratchBytes scratch(const Choice&) noexcept { return {}; }
 
     static Params fill(const RotaryArgs& args, const Problem& problem,
