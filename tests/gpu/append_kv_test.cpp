@@ -46,7 +46,7 @@ void run_case(const AppendShape& shape, Random& random) {
         const bool rotated = shape.style && name[0] != 'v';
         CHECK_MESSAGE(is_same_cache(after, problem.at(name),
                                     rotated ? rotary_tolerance(shape.cache.dtype) : Tolerance{}),
-                      name, " is not what the reference makes of it");
+                      std::string(name), " is not what the reference makes of it");
     }
 }
 

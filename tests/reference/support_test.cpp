@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/support/append_problem.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/problems.hpp"
 
@@ -47,6 +48,33 @@ TEST_CASE("NaN never passes, infinities only where they are equal") {
     CHECK_FALSE(passes(1.0, -inf));
     CHECK_FALSE(passes(inf, -inf));
     CHECK(passes(-inf, -inf));
+}
+
+TEST_CASE("a cache is the same with what is no number in the same places alone") {
+    const double inf = std::numeric_limits<double>::infinity();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    // The second element is within the tolerance, but not equal: bits alone do not decide.
+    const auto same = [](double a, double b) {
+        HostTensor actual(DType::fp32, {2});
+        HostTensor expected(DType::fp32, {2});
+        actual.set(0, a);
+        expected.set(0, b);
+        actual.set(1, 1.0);
+        expected.set(1, 1.01);
+        return is_same_cache(actual, expected, {0.05, 0.05});
+    };
+    CHECK(same(1.0, 1.02));
+    CHECK(same(inf, inf));
+    CHECK(same(-inf, -inf));
+    CHECK(same(nan, nan));
+    CHECK_FALSE(same(1.0, 1.2));
+    CHECK_FALSE(same(inf, -inf));
+    CHECK_FALSE(same(inf, nan));
+    CHECK_FALSE(same(nan, inf));
+    CHECK_FALSE(same(1.0, nan));
+    CHECK_FALSE(same(nan, 1.0));
+    CHECK_FALSE(same(inf, 1.0));
+    CHECK_FALSE(same(1.0, inf));
 }
 
 TEST_CASE("fresh tensors are poison, and a write between the elements is noticed") {

@@ -46,7 +46,8 @@ class AppendProblem {
     void run_reference();
 };
 
-// Equal bit for bit, or both numbers within the tolerance.
+// Whether all bits are equal, or the surroundings are intact and each element is: both are NaN,
+// both are the same infinity, or they differ by no more than the tolerance.
 bool is_same_cache(HostTensor& actual, HostTensor& expected, Tolerance tolerance);
 
 // Lengths, cache and, where K is `rotated`, q and positions; the rest is left to the caller.

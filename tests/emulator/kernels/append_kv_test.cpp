@@ -73,7 +73,7 @@ bool run_append(const policy::Spec& spec, const AppendShape& shape, std::int64_t
         CHECK_MESSAGE(tests::is_same_cache(after, problem.at(name),
                                            rotated ? tests::rotary_tolerance(shape.cache.dtype)
                                                    : tests::Tolerance{}),
-                      name, " is not what the reference makes of it");
+                      std::string(name), " is not what the reference makes of it");
     }
     return true;
 }

@@ -40,7 +40,9 @@ class Launch {
                                                                : EmulatedTensor::Use::input),
           scale_(problem.scale, EmulatedTensor::Use::output),
           amax_(problem.amax, EmulatedTensor::Use::output),
-          state_(problem.state, EmulatedTensor::Use::input),
+          // A state that has a history is read alone.
+          state_(problem.state, problem.test.state == 0.0 ? EmulatedTensor::Use::output
+                                                          : EmulatedTensor::Use::input),
           counters_(sizeof(AmaxCounters), "counters") {
         *counters_.as<AmaxCounters>() = {};
     }
