@@ -117,6 +117,16 @@ class Doctor(support.CommandTest):
         self.assertEqual(status, 1)
         self.assertIn("it takes no patterns", self.faults(report)[0])
 
+    def test_foreign_text_is_shown_and_not_obeyed(self):
+        evil = self.path("a\n\x1b[2Jfault b")
+        os.makedirs(evil)
+        os.chmod(evil, 0o777)
+        outcome = self.run_command("doctor", JITNEY_CACHE_DIR=evil)
+        self.assertEqual(outcome.status, 1)
+        self.assertNotIn("\x1b", outcome.out)
+        (fault,) = [line for line in outcome.out.splitlines() if line.startswith("fault: ")]
+        self.assertIn("a\\n\\x1b[2Jfault b is not used: it can be written by others", fault)
+
     @unittest.skipUnless(os.geteuid() == 0, "needs the superuser")
     def test_the_superuser_in_the_home_of_a_user(self):
         home = self.path("home")
