@@ -13,7 +13,6 @@
 #include "cli/errors.hpp"
 #include "cli/file.hpp"
 #include "cli/output.hpp"
-#include "core/printable.hpp"
 
 namespace jitney::cli {
 
@@ -220,7 +219,7 @@ int stat(bool json) {
 
 void print_bad(const std::vector<cache::BadEntry>& bad) {
     for (const cache::BadEntry& each : bad)
-        print(fmt::format("{}: {}\n", printable(each.path), printable(each.reason)));
+        print_sentence(fmt::format("{}: {}", each.path, each.reason));
 }
 
 std::string fate_of(const cache::Verification& verification) {
@@ -337,8 +336,8 @@ int export_to(const std::string& file, bool json) {
                     {"unread", json_of(gaps)}});
     } else {
         print_bad(left_out);
-        print(fmt::format("exported {} entr{} to {}\n", count, plural(count, "y", "ies"),
-                          printable(file)));
+        print_sentence(
+            fmt::format("exported {} entr{} to {}", count, plural(count, "y", "ies"), file));
     }
     const int status = status_of(gaps);
     if (left_out.empty()) return status;

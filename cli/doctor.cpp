@@ -61,7 +61,7 @@ int examine(bool json) {
             table.add(row);
         print(table.text());
         for (const Finding& finding : diagnosis.findings)
-            print(fmt::format("{}: {}\n", finding.fault ? "fault" : "note", finding.text));
+            print_sentence(fmt::format("{}: {}", finding.fault ? "fault" : "note", finding.text));
     }
     if (faults == 0) return kSuccess;
     print_error(fmt::format("doctor found {} fault{}", faults, plural(faults)));

@@ -1,6 +1,5 @@
 #include "cli/errors.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <new>
 #include <stdexcept>
@@ -11,13 +10,10 @@ namespace jitney::cli {
 
 namespace {
 
-// What follows the first line break is printed below the line, as it is.
-void print_line(const char* kind, std::string_view message) noexcept {
+void print_line(const char* kind, std::string_view sentence, std::string_view details) noexcept {
     try {
-        const std::size_t end = std::min(message.find('\n'), message.size());
-        std::string text =
-            "jitney: " + std::string(kind) + ": " + printable(message.substr(0, end));
-        text += printable_lines(message.substr(end));
+        std::string text = "jitney: " + std::string(kind) + ": " + printable(sentence) + "\n";
+        text += printable_lines(details);
         if (text.back() != '\n') text += '\n';
         std::fputs(text.c_str(), stderr);
     } catch (const std::bad_alloc&) {
@@ -31,20 +27,19 @@ int exit_status_of(ErrorCode code) noexcept {
     return code == ErrorCode::invalid_argument ? kBadInput : kFailure;
 }
 
-void print_error(std::string_view message) noexcept {
-    print_line("error", message);
+void print_error(std::string_view sentence, std::string_view details) noexcept {
+    print_line("error", sentence, details);
 }
 
-void print_warning(std::string_view message) noexcept {
-    print_line("warning", message);
+void print_warning(std::string_view sentence) noexcept {
+    print_line("warning", sentence, {});
 }
 
 int report(const std::exception& error) noexcept {
     if (const auto* compile = dynamic_cast<const CompileError*>(&error)) {
         const std::string_view sentence = compile->what();
         const bool has_log = sentence.find(compile->log()) != std::string_view::npos;
-        print_error(has_log ? std::string(sentence)
-                            : std::string(sentence) + "\n" + compile->log());
+        print_error(sentence, has_log ? std::string_view() : compile->log());
         return kFailure;
     }
     if (const auto* own = dynamic_cast<const Error*>(&error)) {

@@ -15,10 +15,10 @@ inline constexpr int kBadInput = 2;
 
 int exit_status_of(ErrorCode code) noexcept;
 
-// "jitney: error: ..." and "jitney: warning: ...", one line each, and below it what follows a line
-// break in the message: a compiler's log.
-void print_error(std::string_view message) noexcept;
-void print_warning(std::string_view message) noexcept;
+// "jitney: error: ..." and "jitney: warning: ...", one line each, whatever text the sentence
+// quotes. The lines of the details, such as a compiler's log, stand below it.
+void print_error(std::string_view sentence, std::string_view details = {}) noexcept;
+void print_warning(std::string_view sentence) noexcept;
 
 // Prints the exception, a compiler's log after its line, and gives the exit status.
 int report(const std::exception& error) noexcept;

@@ -54,8 +54,10 @@ std::string options_text(const ServingLayer& layer) {
 }  // namespace
 
 std::string ServedModel::text() const {
-    std::string text = fmt::format("{}: {}\n", file,
-                                   model.model_type.empty() ? "no model_type" : model.model_type);
+    std::string text =
+        printable(fmt::format("{}: {}", file,
+                              model.model_type.empty() ? "no model_type" : model.model_type)) +
+        "\n";
     Table table({"layers", "part", "count>", "heads>", "kv>", "d_qk>", "d_v>", "window>", "causal",
                  "rotary", "options", "format", "served"});
     for (const ServingLayer& layer : model.layers) {

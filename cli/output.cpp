@@ -35,6 +35,10 @@ void print(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail();
 }
 
+void print_sentence(std::string_view sentence) {
+    print(printable(sentence) + "\n");
+}
+
 void print_json(const Json& value) {
     // A path may hold any bytes; JSON is UTF-8.
     print(value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");

@@ -13,6 +13,8 @@ namespace jitney::cli {
 using Json = nlohmann::ordered_json;
 
 void print(std::string_view text);
+// One line, whatever text the sentence quotes.
+void print_sentence(std::string_view sentence);
 void print_json(const Json& value);
 
 // Writes out what was printed. Throws Error (io) where it could not be written.

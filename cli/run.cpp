@@ -127,8 +127,8 @@ void Run::report(double milliseconds, const std::optional<Difference>& differenc
     print(fmt::format(
         "ran {} in {:.3f} ms{}\n", by, milliseconds,
         jit && !ran.empty() ? " (the loading or compiling of the kernel included)" : ""));
-    if (difference) print(difference->text() + "\n");
-    print(fmt::format("wrote {}\n", options_.output));
+    if (difference) print_sentence(difference->text());
+    print_sentence(fmt::format("wrote {}", options_.output));
 }
 
 void add_run(CLI::App& root, Request& request) {

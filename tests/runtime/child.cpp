@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string_view>
 
@@ -26,6 +27,27 @@ bool is_inherited(std::string_view variable) {
         if (variable.substr(0, prefix.size()) == prefix) return false;
     }
     return true;
+}
+
+// "NAME=VALUE" of what is inherited and of the variables. A variable replaces an inherited one and
+// any before it: were a name there twice, getenv would find the first and the later have no effect.
+std::vector<std::string> environment_with(const Variables& variables) {
+    std::map<std::string, std::string> values;
+    for (char** each = environ; *each != nullptr; ++each) {
+        if (!is_inherited(*each)) continue;
+        const std::string_view text = *each;
+        const std::size_t equals = text.find('=');
+        if (equals == std::string_view::npos) continue;
+        values.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+    for (const auto& [name, value] : variables)
+        values.insert_or_assign(name, value);
+    std::vector<std::string> environment;
+    for (const auto& [name, value] : values) {
+        environment.push_back(name);
+        environment.back() += '=' + value;
+    }
+    return environment;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -87,14 +109,7 @@ Child::Child(const std::string& scenario, const Variables& variables, const std:
     const std::string executable = program.empty() ? own_program() : program;
     std::vector<std::string> arguments = {executable, "--no-skip", "--no-colors",
                                           "--test-case=" + scenario};
-    std::vector<std::string> environment;
-    for (char** each = environ; *each != nullptr; ++each) {
-        if (is_inherited(*each)) environment.emplace_back(*each);
-    }
-    for (const auto& [key, value] : variables) {
-        environment.push_back(key);
-        environment.back() += '=' + value;
-    }
+    std::vector<std::string> environment = environment_with(variables);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, output_, 1);

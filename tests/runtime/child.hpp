@@ -38,7 +38,7 @@ struct Ended {
 class Child {
   public:
     // The environment is this process's without JITNEY_, FAKE_ and CUDA_ variables, but for the
-    // seed of the run, and these.
+    // seed of the run, and these, which replace others of their name: the last one counts.
     Child(const std::string& scenario, const Variables& variables,
           const std::string& directory = ".", const std::string& program = "");
     Child(Child&& other) noexcept;

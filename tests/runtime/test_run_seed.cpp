@@ -61,4 +61,12 @@ TEST_CASE("a process that a test starts has the seed of the run") {
     CHECK(seed_of(run("scenario: random numbers", {})) == std::to_string(run_seed()));
 }
 
+TEST_CASE("a process that a test starts has the last value that a variable was given") {
+    for (const char* const last : {"1", "2"}) {
+        const Ended ended = run("scenario: random numbers",
+                                {{kVariable, "1"}, {kVariable, "2"}, {kVariable, last}});
+        CHECK(seed_of(ended) == last);
+    }
+}
+
 }  // namespace jitney::tests

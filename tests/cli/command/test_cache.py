@@ -1,5 +1,6 @@
 """jitney cache, over entries that prewarm makes."""
 import os
+import pathlib
 import stat as modes
 import unittest
 
@@ -125,7 +126,7 @@ class Cache(support.CommandTest):
         for damage in (
             lambda path: os.truncate(path, 10),
             lambda path: self.write(path, b"no entry at all" * 100),
-            lambda path: self.write(path, open(second["path"], "rb").read()),
+            lambda path: self.write(path, pathlib.Path(second["path"]).read_bytes()),
         ):
             damage(first["path"])
             listed = self.succeed("cache", "list", "--json").json

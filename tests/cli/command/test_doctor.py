@@ -86,6 +86,12 @@ class Doctor(support.CommandTest):
             self.assertEqual(os.listdir(self.directory), [])
 
     def test_a_cache_on_a_volume_that_others_can_write(self):
+        # What there is to say of this machine itself, whatever the cache: no driver, say.
+        status, report = self.doctor()
+        self.assertEqual((status, report["cache"]["reason"]), (0, ""))
+        machine = report["problems"]
+        for each in machine:
+            self.assertNotRegex(each["message"], "JITNEY_CACHE|cache (directory|layer)")
         volume = self.path("volume")
         os.mkdir(volume)
         os.chmod(volume, 0o2770)
@@ -97,18 +103,29 @@ class Doctor(support.CommandTest):
             self.assertIn("let JITNEY_CACHE_TRUST name " + root, fault)
             trusted = {"JITNEY_CACHE_DIR": root, "JITNEY_CACHE_TRUST": root}
             status, report = self.doctor(**trusted)
-            self.assertEqual((status, report["problems"]), (0, []))
+            self.assertEqual((status, report["problems"]), (0, machine))
             self.assertTrue(report["cache"]["writable"] and report["cache"]["trusted"])
             self.assertEqual(os.listdir(volume), [])
         # A name that is near is no name: it has no effect, and that is said.
         near = {"JITNEY_CACHE_DIR": volume + "/jitney", "JITNEY_CACHE_TRUST": volume}
         status, report = self.doctor(**near)
         self.assertEqual((status, report["cache"]["usable"]), (1, False))
-        notes = [each["message"] for each in report["problems"] if not each["fault"]]
-        self.assertIn(f"JITNEY_CACHE_TRUST names {volume}, which is no cache directory", notes[0])
+        (note,) = [each["message"] for each in report["problems"]
+                   if not each["fault"] and each not in machine]
+        self.assertIn(f"JITNEY_CACHE_TRUST names {volume}, which is no cache directory", note)
         status, report = self.doctor(JITNEY_CACHE_TRUST="/*")
         self.assertEqual(status, 1)
         self.assertIn("it takes no patterns", self.faults(report)[0])
+
+    def test_foreign_text_is_shown_and_not_obeyed(self):
+        evil = self.path("a\n\x1b[2Jfault b")
+        os.makedirs(evil)
+        os.chmod(evil, 0o777)
+        outcome = self.run_command("doctor", JITNEY_CACHE_DIR=evil)
+        self.assertEqual(outcome.status, 1)
+        self.assertNotIn("\x1b", outcome.out)
+        (fault,) = [line for line in outcome.out.splitlines() if line.startswith("fault: ")]
+        self.assertIn("a\\n\\x1b[2Jfault b is not used: it can be written by others", fault)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs the superuser")
     def test_the_superuser_in_the_home_of_a_user(self):

@@ -185,6 +185,12 @@ class Model(support.CommandTest):
         specs = self.listed(chunked, "--logits", function)
         self.assertTrue([spec for spec in specs if "logits=" in spec and "paged" in spec])
 
+    def test_foreign_text_is_shown_and_not_obeyed(self):
+        source = self.write("a\n\x1b[2Jb", json.dumps(LLAMA))
+        told = self.succeed("prewarm", "--model", source, "--arch", "sm_80", "--list", gpu=False).err
+        self.assertNotIn("\x1b", told)
+        self.assertTrue(told.startswith(self.path("a\\n\\x1b[2Jb: llama\n")), told)
+
     def test_fp32_says_that_it_gets_scalar_kernels(self):
         small = self.config({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "torch_dtype": "float32"})
         arguments = ["prewarm", "--model", small, "--arch", "sm_80", "--list"]

@@ -58,6 +58,17 @@ class RunAttention(support.CommandTest):
     def attention(self, *arguments, **options):
         return self.run_command("run", "attention", *arguments, **options)
 
+    def test_foreign_text_is_shown_and_not_obeyed(self):
+        source = self.write("in", safetensors(attention_file()))
+        evil = self.path("a\n\x1b[2Jb")
+        self.succeed("run", "attention", source, "-o", evil, gpu=False)
+        out = self.succeed("run", "attention", source, "-o", self.path("c\x1bd"), "--expect", evil,
+                           gpu=False).out
+        self.assertNotIn("\x1b", out)
+        ran, compared, wrote = out.splitlines()
+        self.assertTrue(compared.endswith("a\\n\\x1b[2Jb"), compared)
+        self.assertEqual(wrote, "wrote " + self.path("c\\x1bd"))
+
     def test_the_input_is_not_replaced(self):
         content = safetensors(attention_file())
         source = self.write("in", content)
