@@ -74,9 +74,10 @@ std::unique_ptr<Prepared<Args>> prepare(const Args& args,
     prepared->decision = decision;
     prepared->choice = choose<Args>(problem, facts_of(device), decision, device.name);
     prepared->steps = Op::steps(prepared->choice);
-    std::size_t number = 0;
-    for (const Step& step : prepared->steps.all())
-        prepared->kernels[number++] = &load_kernel(step.spec, device, stream);
+    // The kernel that the call is named by comes first: it is the one that errors should name.
+    const auto steps = prepared->steps.all();
+    for (std::size_t number = steps.size(); number-- > 0;)
+        prepared->kernels[number] = &load_kernel(steps[number].spec, device, stream);
     prepared->params = Op::fill(args, problem, prepared->choice);
     return prepared;
 }

@@ -16,8 +16,10 @@ AppendKvParams form_params(const AppendKvArgs& args, const policy::AppendKvProbl
     cached.head_dim = problem.head_dim;
     cached.packed = problem.packed;
     cached.paged = problem.paged;
+    policy::AttentionChoice each_head;
+    each_head.group = 1;
     AppendKvParams params{};
-    params.cache = form_params(as_attention(args), cached, {});
+    params.cache = form_params(as_attention(args), cached, each_head);
     params.cache.new_k_strides = params.cache.q_strides;
     params.cache.new_v_strides = params.cache.out_strides;
     if (problem.rotary != policy::AppendRotary::none) {

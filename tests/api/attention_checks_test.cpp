@@ -236,11 +236,12 @@ TEST_CASE("ops run on a GPU alone") {
 // An enumeration of C++ can have any number in it.
 TEST_CASE("variants, backends and devices that there are not") {
     GoodCall good({DeviceType::cpu, 0});
-    for (const int number : {-1, 2, 9}) {
+    for (const int number : {-1, 3, 9}) {
         const auto variant = static_cast<ops::Variant>(number);
-        const Bad unknown{"no variant",
-                          [](auto&) {},
-                          {"variant is " + std::to_string(number), "scalar (0) or mma (1)"}};
+        const Bad unknown{
+            "no variant",
+            [](auto&) {},
+            {"variant is " + std::to_string(number), "scalar (0), mma (1) or wgmma (2)"}};
         check_refused(unknown, good.args(),
                       [&](const AttentionArgs& a) { ops::attn_decode(a, variant); });
         check_refused(unknown, good.args(),

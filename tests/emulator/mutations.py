@@ -220,11 +220,11 @@ FAULTS = [
           "static_cast<long long>(tile) * C::tile_m"),
     # online softmax, masks and rows
     Fault("attention/softmax.cuh", "half of the accumulators are not rescaled",
-          "            out[block][2 * half + 1] *= rescale;\n", ""),
+          "            out[block][2 * half + 1] *= rescale[half];\n", ""),
     Fault("attention/softmax.cuh", "the maximum is that of half a row",
           "warp_max<4>(maximum[half])", "warp_max<2>(maximum[half])"),
     Fault("attention/softmax.cuh", "the sum is not rescaled",
-          "        rows.sum[half] *= rescale;\n", ""),
+          "        rows.sum[half] *= rescale[half];\n", ""),
     Fault("attention/masking.cuh", "one key too many counts",
           "if (key >= keys.end) return false;", "if (key > keys.end) return false;"),
     Fault("attention/masking.cuh", "a window's left end is not masked",

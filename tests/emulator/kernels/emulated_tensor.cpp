@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace jitney::emulator {
 namespace {
@@ -28,15 +29,30 @@ std::int64_t offset_of(const Tensor& view, std::int64_t index) {
     return offset * size_of(view.dtype);
 }
 
-// Steps that are no multiples of each other, so that no two elements meet.
+// Whether two rows, of the innermost dimension, share memory.
+bool rows_meet(const Tensor& view) {
+    const std::int64_t row = view.ndim == 0 ? 1 : view.shape[sized(view.ndim - 1)];
+    std::vector<std::int64_t> begins;
+    for (std::int64_t i = 0; i < view.elements(); i += row)
+        begins.push_back(offset_of(view, i));
+    std::sort(begins.begin(), begins.end());
+    const auto near = [&](std::int64_t one, std::int64_t next) {
+        return next - one < row * size_of(view.dtype);
+    };
+    return std::adjacent_find(begins.begin(), begins.end(), near) != begins.end();
+}
+
+// Steps that are hardly ever multiples of each other; where they are, longer ones.
 void move_apart(Tensor& view) {
     constexpr std::int64_t kFar = std::int64_t{1} << 32;
     constexpr std::int64_t kUnit = 4096;
     constexpr std::array<std::int64_t, 4> kApart = {1, 101, 10007, 1000003};
-    for (int dim = 0; dim + 1 < view.ndim; ++dim) {
-        const auto d = static_cast<std::size_t>(dim);
-        const std::int64_t steps = std::max<std::int64_t>(view.shape[d] - 1, 1);
-        view.strides[d] = (kFar / steps / kUnit + kApart[d]) * kUnit;
+    for (std::int64_t more = 0; more == 0 || rows_meet(view); ++more) {
+        for (int dim = 0; dim + 1 < view.ndim; ++dim) {
+            const auto d = static_cast<std::size_t>(dim);
+            const std::int64_t steps = std::max<std::int64_t>(view.shape[d] - 1, 1);
+            view.strides[d] = (kFar / steps / kUnit + (more + 1) * kApart[d]) * kUnit;
+        }
     }
 }
 
