@@ -1,4 +1,5 @@
 #include "operations/attention/tensor_maps.hpp"
+#include "core/steps.hpp"
 
 #include <cstring>
 
@@ -98,6 +99,7 @@ void put_address(TensorMapBits& bits, const void* address) noexcept {
 }  // namespace
 
 bool can_be_mapped(const Tensor& tensor) noexcept {
+    if (is_empty(tensor)) return true;  // its map is of zeros elsewhere
     const std::int64_t size = size_of(tensor.dtype);
     for (int i = 0; i + 1 < tensor.ndim; ++i) {
         const auto dim = static_cast<std::size_t>(i);

@@ -47,7 +47,8 @@ Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
         // What is the same for every tile costs more beside a mask.
         const bool plain = p.head_dim == 64 && !p.packed && !p.paged && !(p.softcap || p.alibi);
         if (p.mask && plain && facts.arch.number == 90) return {128, 64};
-        return {128, newer || p.paged ? 32 : 48};
+        const bool many_options = p.window && p.softcap && p.alibi;
+        return {128, newer || p.paged || many_options ? 32 : 48};
     }
     if (dim > 96 && p.paged && p.mask) return {128, 32};
     if (dim > 112 && p.alibi && p.softcap) return {128, 32};

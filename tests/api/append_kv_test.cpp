@@ -86,6 +86,7 @@ TEST_CASE("scenario: appending" * doctest::skip()) {
     ops::append_kv(args);
     CHECK(last_run().starts_with(
         "append_kv<format=bf16,pairs=8,queries=packed,kv=paged,rotary=half_split>"));
+    append_kv(args);
     fake.kernel = nullptr;  // the software would allocate
     const int launches = fake.launches;
     const long before = allocations_of_this_thread();

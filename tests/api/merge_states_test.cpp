@@ -76,6 +76,7 @@ TEST_CASE("scenario: merging" * doctest::skip()) {
     MergeStatesArgs args = args_of(problem, parts);
     ops::merge_states(args);
     CHECK(last_run().starts_with("attn_merge_states<head_dim=64,format=bf16,width=2>"));
+    merge_states(args);
     fake.kernel = nullptr;  // the software would allocate
     const int launches = fake.launches;
     const long before = allocations_of_this_thread();
