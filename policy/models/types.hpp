@@ -61,6 +61,13 @@ struct ModelType {
     std::string_view refusal;  // why none of its layers is served
     bool attends = true;
 
+    template <class Value>
+    constexpr ModelType with(Value ModelType::*member, Value value) const {
+        ModelType changed = *this;
+        changed.*member = value;
+        return changed;
+    }
+
     constexpr ModelType encoder() const { return with(&ModelType::family, Family::encoder); }
     constexpr ModelType encoder_decoder() const {
         return with(&ModelType::family, Family::encoder_decoder);
@@ -107,13 +114,6 @@ struct ModelType {
     }
     constexpr ModelType without_attention() const { return with(&ModelType::attends, false); }
 
-  private:
-    template <class Value>
-    constexpr ModelType with(Value ModelType::*member, Value value) const {
-        ModelType changed = *this;
-        changed.*member = value;
-        return changed;
-    }
 };
 
 // Null where the table has no such type.
