@@ -113,7 +113,6 @@ struct ModelType {
         return with(&ModelType::refusal, why);
     }
     constexpr ModelType without_attention() const { return with(&ModelType::attends, false); }
-
 };
 
 // Null where the table has no such type.
