@@ -1,4 +1,5 @@
-// What serving a model asks for, in C: the texts that jitney_prewarm takes, and what was read.
+// The C form of what serving a model asks for: the texts that jitney_prewarm takes, and what was
+// read.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,7 +15,7 @@
 namespace jitney::c_abi {
 namespace {
 
-// Of the thread, until it asks again.
+// The thread keeps this until it asks again.
 struct Texts {
     std::vector<std::string> texts;
     std::vector<const char*> pointers;

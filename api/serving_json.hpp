@@ -1,4 +1,4 @@
-// What was read of a model as JSON: the same for the C ABI and the command.
+// A model as it was read, in JSON: the same for the C ABI and the command.
 #pragma once
 
 #include <string>

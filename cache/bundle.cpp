@@ -49,7 +49,7 @@ Exported read_for_export(Layer& layer, const EntryName& name) {
     return {std::move(file.bytes), {}};
 }
 
-// What an import has put in place, or found there, under the size cap.
+// The entries that an import has put in place, or found there, under the size cap.
 class Taken {
   public:
     Taken(Layer& layer, std::uint64_t max_bytes) : layer_(layer), max_bytes_(max_bytes) {}

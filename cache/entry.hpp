@@ -28,8 +28,9 @@ struct BadEntry {
     std::string mend = {};  // of a directory that lacks trust
 };
 
-// What could not be looked at, for want of trust or because of an error: "can't be listed: Too many
-// open files" follows the name of each. What else was found is not all that is there.
+// Files and directories that could not be looked at, for want of trust or because of an error:
+// "can't be listed: Too many open files" follows the name of each. What else was found is not all
+// that is there.
 struct Gaps {
     std::vector<BadEntry> directories;
     std::vector<BadEntry> files;

@@ -15,7 +15,7 @@ class App;
 
 namespace jitney::cli {
 
-// What was read of a model, and what it asks for.
+// A model as it was read, and what it asks for.
 struct ServedModel {
     std::string file;
     ServingModel model;

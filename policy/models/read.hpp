@@ -11,7 +11,7 @@
 
 namespace jitney::policy {
 
-// What a caller says instead of the file.
+// A caller may say this instead of the file.
 struct ModelOverrides {
     std::optional<int> format = {};  // a jitney::Format
     std::optional<int> style = {};   // a jitney::RotaryStyle

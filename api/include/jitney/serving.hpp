@@ -1,5 +1,5 @@
-// What serving a model asks of the kernels, from the config.json that lies beside its weights: the
-// specializations to prewarm.
+// The specializations to prewarm for serving a model, from the config.json that lies beside its
+// weights.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ enum class KvCache {
     padded,  // one tensor, a row of places for each request
 };
 
-// What a caller says instead of the file.
+// A caller may say this instead of the file.
 struct ServingOptions {
     std::optional<DType> dtype = {};         // what the model is served in: bf16, fp16 or fp32
     std::optional<RotaryStyle> style = {};   // which elements its rotary embedding turns together
