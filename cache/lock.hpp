@@ -10,7 +10,7 @@
 
 namespace jitney::cache {
 
-// What became of a try to lock an open file that a name stands for.
+// The outcome of a try to lock an open file that a name stands for.
 enum class LockTry {
     held,     // it is locked now, and the name still stands for it
     busy,     // another process, or another part of this one, holds it

@@ -23,7 +23,7 @@ struct Seen {
     std::string gap;             // why it could not be looked at
 };
 
-// Of a file that was not read: nothing where it has gone meanwhile.
+// The gap that a file leaves which was not read: nothing where it has gone meanwhile.
 Seen seen_unread(const ReadFile& read) {
     Seen seen;
     if (!read.obstacle.empty()) {

@@ -18,7 +18,7 @@ inline constexpr std::int64_t kStaleAfter = 3600;
 // Bundles are written in directories of the user's, where other programs have files too.
 inline constexpr std::string_view kBundleTempPrefix = ".jitney-export-";
 
-// Of exactly the form that names of temporary files have behind their prefix.
+// Whether a name has exactly the form that names of temporary files have behind their prefix.
 bool is_temporary(std::string_view name, std::string_view prefix);
 
 // A new file of its own, its lock held; empty, with errno, where there can be none.

@@ -67,7 +67,7 @@ struct ServingModel {
 JITNEY_API ServingModel serving_model(std::string_view config_json,
                                       const ServingOptions& options = {});
 
-// What serving the layers that are served asks for on `arch` ("sm_90a"; empty: the first GPU that
+// The specializations that the served layers ask for on `arch` ("sm_90a"; empty: the first GPU that
 // is here), whatever the batch and the lengths: texts for prewarm(). Tensors are 16-byte aligned,
 // and masks are not among it. `unserved_layers` receives a sentence for each kind of layers that is
 // not served there; without it, a model of which no layer is served is an Error (unsupported). An
