@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -13,13 +14,13 @@
 
 namespace jitney {
 
-// What a call does with the memory of a tensor.
+// What a call does with the memory of a tensor, or with those of a struct of tensors.
 enum class Access {
-    none,  // no tensor
+    none,  // no tensor; or one of a struct, of which the struct's field says it
     read,
     written,
-    source,  // read, or worked on in place: a result names it
-    cache,   // read, and written as well where the call appends to it
+    updated,  // read and written, or written in part
+    source,   // read, or worked on in place: a result names it
 };
 
 // Which calls may differ in a field and still share what was prepared for one of them. Calls of all
@@ -30,12 +31,33 @@ enum class Differs {
     in_calls,  // and recent calls
 };
 
+// CallFields<Args>::all: a tuple of the fields, in the order of the members. A struct among the
+// members has a list of its own, which comes before, with the names that sentences have for them.
+template <class Args>
+struct CallFields;
+
+template <class Value>
+concept HasFields = requires {
+    CallFields<Value>::all;
+};
+
+template <class Value>
+inline constexpr bool kIsStruct = HasFields<Value>;
+template <class Value>
+inline constexpr bool kIsStruct<std::optional<Value>> = HasFields<Value>;
+
+// The bits of an address that a kernel may depend on.
+inline constexpr std::uintptr_t kAlignmentOfData = 16 - 1;
+inline constexpr std::uintptr_t kAlignmentOfNumbers = sizeof(float) - 1;
+
 template <class Args, class Value, Differs where = Differs::never>
 struct Field {
     static constexpr Differs differs = where;
     static constexpr bool is_tensor =
         std::is_same_v<Value, Tensor> || std::is_same_v<Value, std::optional<Tensor>>;
+    static constexpr bool is_struct = kIsStruct<Value>;
     using Look = bool (*)(const Args& args, const Args& prepared) noexcept;
+    using Condition = bool (*)(const Args& args) noexcept;
 
     const char* name;
     Value Args::*member;
@@ -45,11 +67,28 @@ struct Field {
     // Of a field that may differ: whether its value in a call is one that the check of the call
     // would accept; if not, the call goes through that check. Each call has its look.
     Look sound = nullptr;
+    Condition writes = nullptr;  // where not null: the calls that write it; others read it
+    std::uintptr_t alignment = kAlignmentOfData;
 
     // A field that may differ can't be declared without the look at its value.
     template <Differs others>
     constexpr Field<Args, Value, others> may_differ(Look look) const noexcept {
-        return {name, member, access, source_name, source, look};
+        return {name, member, access, source_name, source, look, writes, alignment};
+    }
+    constexpr Field only_where(Condition condition) const noexcept {
+        Field field = *this;
+        field.writes = condition;
+        return field;
+    }
+    // Kernels read its elements, which are fp32, one at a time.
+    constexpr Field as_numbers() const noexcept {
+        Field field = *this;
+        field.alignment = kAlignmentOfNumbers;
+        return field;
+    }
+
+    constexpr Access access_in(const Args& args) const noexcept {
+        return writes == nullptr || writes(args) ? access : Access::read;
     }
 };
 
@@ -68,6 +107,10 @@ constexpr Field<Args, Value> written(const char* name, Value Args::*member) noex
     return {name, member, Access::written};
 }
 template <class Args, class Value>
+constexpr Field<Args, Value> updated(const char* name, Value Args::*member) noexcept {
+    return {name, member, Access::updated};
+}
+template <class Args, class Value>
 constexpr Field<Args, Value> source(const char* name, Value Args::*member) noexcept {
     return {name, member, Access::source};
 }
@@ -77,16 +120,8 @@ constexpr Field<Args, Value> result(const char* name, Value Args::*member, const
                                     Value Args::*source) noexcept {
     return {name, member, Access::written, source_name, source};
 }
-template <class Args, class Value>
-constexpr Field<Args, Value> cached(const char* name, Value Args::*member) noexcept {
-    return {name, member, Access::cache};
-}
 
 }  // namespace fields
-
-// CallFields<Args>::all: a tuple of the fields, in the order of the members.
-template <class Args>
-struct CallFields;
 
 template <class Args, class Visit>
 constexpr void for_each_field(const Visit& visit) {
@@ -114,12 +149,53 @@ inline Tensor* tensor_in(std::optional<Tensor>& tensor) noexcept {
     return tensor ? &*tensor : nullptr;
 }
 
-// `visit(field, tensor)` for each tensor that the call has.
+// Null where it is left out.
+template <HasFields Value>
+constexpr const Value* struct_in(const Value& value) noexcept {
+    return &value;
+}
+template <HasFields Value>
+constexpr Value* struct_in(Value& value) noexcept {
+    return &value;
+}
+template <HasFields Value>
+constexpr const Value* struct_in(const std::optional<Value>& value) noexcept {
+    return value ? &*value : nullptr;
+}
+template <HasFields Value>
+constexpr Value* struct_in(std::optional<Value>& value) noexcept {
+    return value ? &*value : nullptr;
+}
+
+// A tensor of a call, as the lists have it.
+struct ListedTensor {
+    const char* name;
+    Access access;  // of this call
+    Differs differs;
+    const char* source_name = nullptr;
+    const Tensor* source = nullptr;  // null where the call has none
+};
+
+// `visit(listed, tensor)` for each tensor that the call has, those of its structs among them.
 template <class Args, class Visit>
 constexpr void for_each_tensor(Args& args, const Visit& visit) {
     for_each_field<std::remove_const_t<Args>>([&](const auto& field) {
-        if constexpr (std::decay_t<decltype(field)>::is_tensor) {
-            if (auto* const tensor = tensor_in(args.*field.member)) visit(field, *tensor);
+        using Field = std::decay_t<decltype(field)>;
+        if constexpr (Field::is_tensor) {
+            auto* const tensor = tensor_in(args.*field.member);
+            if (tensor == nullptr) return;
+            const Tensor* const source =
+                field.source != nullptr ? tensor_in(args.*field.source) : nullptr;
+            visit(ListedTensor{field.name, field.access_in(args), Field::differs, field.source_name,
+                               source},
+                  *tensor);
+        } else if constexpr (Field::is_struct) {
+            auto* const part = struct_in(args.*field.member);
+            if (part == nullptr) return;
+            for_each_tensor(*part, [&](ListedTensor listed, auto& tensor) {
+                listed.access = field.access_in(args);
+                visit(listed, tensor);
+            });
         }
     });
 }

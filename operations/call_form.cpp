@@ -8,7 +8,6 @@
 #include "operations/attention/check_requests.hpp"
 #include "operations/attention/fields.hpp"
 #include "operations/merge_states/fields.hpp"
-#include "operations/own_workspace.hpp"
 #include "operations/rotary/fields.hpp"
 
 namespace jitney {
@@ -36,8 +35,7 @@ bool same_fields(const Args& args, const Args& prepared) noexcept {
         if constexpr (std::decay_t<decltype(field)>::differs >= freedom) {
             return field.sound(args, prepared);
         } else {
-            return same_value(args.*field.member, prepared.*field.member) &&
-                   same_place(field, args, prepared);
+            return same_in(field, args, prepared) && same_place(field, args, prepared);
         }
     });
 }
@@ -90,10 +88,6 @@ bool at_page_list(const AttentionArgs& args, const AttentionArgs& prepared) noex
 
 bool at_max_kv_len(const AttentionArgs& args, const AttentionArgs&) noexcept {
     return !args.max_kv_len || *args.max_kv_len >= 0;
-}
-
-bool at_workspace(const AttentionArgs& args, const AttentionArgs&) noexcept {
-    return can_be_given(args.workspace);
 }
 
 // What they are is put in by each launch; of which kinds they are was checked.

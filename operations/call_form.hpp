@@ -5,22 +5,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
 #include "jitney/merge_states.hpp"
 #include "jitney/rotary.hpp"
 #include "jitney/tensor.hpp"
+#include "operations/call_fields.hpp"
 
 namespace jitney {
 
-// Equal but for the addresses, which are not null and equally aligned. Runs on every call: no
-// branch but the last. All members are named, so that one that is added does not compile until it
-// is compared too.
-inline bool same_form(const Tensor& a, const Tensor& b) noexcept {
+// Equal but for the addresses, which are not null and agree in the bits of `alignment`. Runs on
+// every call: no branch but the last. All members are named, so that one that is added does not
+// compile until it is compared too.
+inline bool same_form(const Tensor& a, const Tensor& b,
+                      std::uintptr_t alignment = kAlignmentOfData) noexcept {
     const auto& [data, dtype, device, ndim, shape, strides] = b;
     auto differ = static_cast<std::uint64_t>(
-        (reinterpret_cast<std::uintptr_t>(a.data) ^ reinterpret_cast<std::uintptr_t>(data)) & 15);
+        (reinterpret_cast<std::uintptr_t>(a.data) ^ reinterpret_cast<std::uintptr_t>(data)) &
+        alignment);
     differ |= static_cast<std::uint64_t>(a.dtype != dtype || a.device != device || a.ndim != ndim);
     for (std::size_t i = 0; i < Tensor::max_dims; ++i) {
         differ |= static_cast<std::uint64_t>((a.shape[i] ^ shape[i]) | (a.strides[i] ^ strides[i]));
@@ -28,24 +32,36 @@ inline bool same_form(const Tensor& a, const Tensor& b) noexcept {
     return (differ | static_cast<std::uint64_t>(a.data == nullptr || data == nullptr)) == 0;
 }
 
-inline bool same_form(const std::optional<Tensor>& a, const std::optional<Tensor>& b) noexcept {
-    return a.has_value() == b.has_value() && (!a || same_form(*a, *b));
-}
-
-inline bool same_form(const PartialState& a, const PartialState& b) noexcept {
-    const auto& [out, lse] = b;
-    return same_form(a.out, out) && same_form(a.lse, lse);
+inline bool same_form(const std::optional<Tensor>& a, const std::optional<Tensor>& b,
+                      std::uintptr_t alignment = kAlignmentOfData) noexcept {
+    return a.has_value() == b.has_value() && (!a || same_form(*a, *b, alignment));
 }
 
 template <class Value>
 bool same_value(const Value& a, const Value& b) noexcept {
-    if constexpr (requires { same_form(a, b); }) {
+    if constexpr (kIsStruct<Value>) {
+        const auto* const one = struct_in(a);
+        const auto* const other = struct_in(b);
+        if (one == nullptr || other == nullptr) return one == other;
+        return all_fields<std::decay_t<decltype(*one)>>(
+            [&](const auto& field) { return same_in(field, *one, *other); });
+    } else if constexpr (requires { same_form(a, b); }) {
         return same_form(a, b);
     } else if constexpr (requires { a == b; }) {
         return a == b;
     } else {
         return std::ranges::equal(
             a, b, [](const auto& one, const auto& other) { return same_value(one, other); });
+    }
+}
+
+// Of a field that may not differ.
+template <class Field, class Args>
+bool same_in(const Field& field, const Args& args, const Args& prepared) noexcept {
+    if constexpr (Field::is_tensor) {
+        return same_form(args.*field.member, prepared.*field.member, field.alignment);
+    } else {
+        return same_value(args.*field.member, prepared.*field.member);
     }
 }
 

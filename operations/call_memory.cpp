@@ -5,6 +5,9 @@
 
 #include "operations/append_kv/fields.hpp"
 #include "operations/attention/fields.hpp"
+#include "operations/fp8_gemm/fields.hpp"
+#include "operations/fp8_linear/fields.hpp"
+#include "operations/fp8_quantize/fields.hpp"
 #include "operations/refuse.hpp"
 #include "operations/rotary/fields.hpp"
 
@@ -83,26 +86,16 @@ void CallMemory::check() const {
 
 namespace {
 
-bool appends(const AttentionArgs& args) noexcept {
-    return args.new_k.has_value();
-}
-template <class Args>
-bool appends(const Args&) noexcept {
-    return true;
-}
-
 // A source is looked at with its result.
 template <class Memory, class Args>
 void add_tensors(Memory& memory, const Args& args) noexcept {
-    for_each_tensor(args, [&](const auto& field, const Tensor& tensor) {
-        if (field.source != nullptr) {
-            if (const Tensor* const source = tensor_in(args.*field.source))
-                memory.updates(field.source_name, *source, field.name, tensor);
-        } else if (field.access == Access::written ||
-                   (field.access == Access::cache && appends(args))) {
-            memory.writes(field.name, tensor);
-        } else if (field.access != Access::source) {
-            memory.reads(field.name, tensor);
+    for_each_tensor(args, [&](const ListedTensor& listed, const Tensor& tensor) {
+        if (listed.source != nullptr) {
+            memory.updates(listed.source_name, *listed.source, listed.name, tensor);
+        } else if (listed.access == Access::written || listed.access == Access::updated) {
+            memory.writes(listed.name, tensor);
+        } else if (listed.access == Access::read) {
+            memory.reads(listed.name, tensor);
         }
     });
 }
@@ -148,14 +141,11 @@ class Tensors {
 // Whose sizes may be others in each run of a plan.
 template <class Args>
 bool is_sized_anew(const Args& args, const Tensor& tensor) noexcept {
-    return !all_fields<Args>([&](const auto& field) {
-        using Field = std::decay_t<decltype(field)>;
-        if constexpr (Field::is_tensor && Field::differs != Differs::never) {
-            return tensor_in(args.*field.member) != &tensor;
-        } else {
-            return true;
-        }
+    bool sized_anew = false;
+    for_each_tensor(args, [&](const ListedTensor& listed, const Tensor& each) {
+        sized_anew |= &each == &tensor && listed.differs != Differs::never;
     });
+    return sized_anew;
 }
 
 }  // namespace
@@ -173,13 +163,6 @@ void check_memory(const Args& args) {
     add(memory, args);
     memory.check();
 }
-
-template bool lies_apart(const AttentionArgs&) noexcept;
-template bool lies_apart(const RotaryArgs&) noexcept;
-template bool lies_apart(const AppendKvArgs&) noexcept;
-template void check_memory(const AttentionArgs&);
-template void check_memory(const RotaryArgs&);
-template void check_memory(const AppendKvArgs&);
 
 template <class Args>
 FormMemory<Args>::FormMemory(const Args& args) noexcept {
@@ -218,9 +201,27 @@ bool FormMemory<Args>::apart_at_a_glance(const Args& args) const noexcept {
     return !together;
 }
 
+template bool lies_apart(const AttentionArgs&) noexcept;
+template bool lies_apart(const RotaryArgs&) noexcept;
+template bool lies_apart(const AppendKvArgs&) noexcept;
+template bool lies_apart(const Fp8QuantizeArgs&) noexcept;
+template bool lies_apart(const Fp8GemmArgs&) noexcept;
+template bool lies_apart(const Fp8LinearArgs&) noexcept;
+template bool lies_apart(const Fp8LinearBackwardArgs&) noexcept;
+template void check_memory(const AttentionArgs&);
+template void check_memory(const RotaryArgs&);
+template void check_memory(const AppendKvArgs&);
+template void check_memory(const Fp8QuantizeArgs&);
+template void check_memory(const Fp8GemmArgs&);
+template void check_memory(const Fp8LinearArgs&);
+template void check_memory(const Fp8LinearBackwardArgs&);
 template class FormMemory<AttentionArgs>;
 template class FormMemory<RotaryArgs>;
 template class FormMemory<AppendKvArgs>;
+template class FormMemory<Fp8QuantizeArgs>;
+template class FormMemory<Fp8GemmArgs>;
+template class FormMemory<Fp8LinearArgs>;
+template class FormMemory<Fp8LinearBackwardArgs>;
 
 void check_apart(const Named& written, const Named& other) {
     const Sharing found = shared(written.tensor, other.tensor);

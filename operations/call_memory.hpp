@@ -9,6 +9,9 @@
 
 #include "jitney/append_kv.hpp"
 #include "jitney/attention.hpp"
+#include "jitney/fp8_gemm.hpp"
+#include "jitney/fp8_linear.hpp"
+#include "jitney/fp8_quantize.hpp"
 #include "jitney/rotary.hpp"
 #include "jitney/workspace.hpp"
 #include "operations/overlap.hpp"
@@ -91,6 +94,10 @@ class FormMemory {
 extern template class FormMemory<AttentionArgs>;
 extern template class FormMemory<RotaryArgs>;
 extern template class FormMemory<AppendKvArgs>;
+extern template class FormMemory<Fp8QuantizeArgs>;
+extern template class FormMemory<Fp8GemmArgs>;
+extern template class FormMemory<Fp8LinearArgs>;
+extern template class FormMemory<Fp8LinearBackwardArgs>;
 
 // Of two tensors.
 void check_apart(const Named& written, const Named& other);

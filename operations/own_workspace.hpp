@@ -24,6 +24,14 @@ inline bool can_be_given(const Workspace& workspace) noexcept {
            reinterpret_cast<std::uintptr_t>(workspace.data) % kWorkspaceAlignment == 0;
 }
 
+namespace look {
+// Of a field of that name, whatever was given when the call was prepared.
+template <class Args>
+bool at_workspace(const Args& args, const Args&) noexcept {
+    return can_be_given(args.workspace);
+}
+}  // namespace look
+
 // Throws where it can't: for calls that need no memory as well, those on the host among them.
 void check_given(const Workspace& workspace);
 

@@ -5,6 +5,7 @@
 
 #include "jitney/attention.hpp"
 #include "operations/call_fields.hpp"
+#include "operations/own_workspace.hpp"
 
 namespace jitney {
 
@@ -14,17 +15,17 @@ namespace look {
 bool at_host_indptr(const AttentionArgs& args, const AttentionArgs&) noexcept;
 bool at_page_list(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;
 bool at_max_kv_len(const AttentionArgs& args, const AttentionArgs&) noexcept;
-bool at_workspace(const AttentionArgs& args, const AttentionArgs&) noexcept;
 bool at_logits_values(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;
 }  // namespace look
 
 template <>
 struct CallFields<AttentionArgs> {
     using Args = AttentionArgs;
+    static constexpr bool appends(const Args& args) noexcept { return args.new_k.has_value(); }
     static constexpr std::tuple all{
         fields::read("q", &Args::q),
-        fields::cached("k", &Args::k),
-        fields::cached("v", &Args::v),
+        fields::updated("k", &Args::k).only_where(&appends),
+        fields::updated("v", &Args::v).only_where(&appends),
         fields::written("out", &Args::out),
         fields::read("mask", &Args::mask),
         fields::plain("causal", &Args::causal),
@@ -53,7 +54,7 @@ struct CallFields<AttentionArgs> {
         fields::read("new_v", &Args::new_v),
         fields::plain("batch_invariant", &Args::batch_invariant),
         fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace),
+            .may_differ<Differs::in_calls>(&look::at_workspace<Args>),
         fields::plain("logits", &Args::logits),
         fields::plain("logits_values", &Args::logits_values)
             .may_differ<Differs::in_calls>(&look::at_logits_values),

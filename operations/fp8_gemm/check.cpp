@@ -64,19 +64,6 @@ void check_out(const Fp8GemmArgs& args, const Named& a, Data data) {
     }
 }
 
-void check_memory(const Fp8GemmArgs& args) {
-    CallMemory memory;
-    memory.reads("a", args.a);
-    memory.reads("b", args.b);
-    memory.reads("dequant_scale", args.dequant_scale);
-    if (args.bias) memory.reads("bias", *args.bias);
-    if (args.out_multiplier) memory.reads("out_multiplier", *args.out_multiplier);
-    memory.writes("out", args.out);
-    if (args.amax) memory.writes("amax", *args.amax);
-    memory.writes(args.workspace);
-    memory.check();
-}
-
 }  // namespace
 
 policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {

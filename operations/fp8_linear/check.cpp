@@ -78,36 +78,6 @@ void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& re
     check_shape(named, {3, fp8_state_columns(recipe)});
 }
 
-void check_memory(const Fp8LinearArgs& args) {
-    CallMemory memory;
-    memory.reads("x", args.x);
-    memory.reads("weight", args.weight);
-    if (args.bias) memory.reads("bias", *args.bias);
-    memory.writes("y", args.y);
-    memory.writes("state", args.state);
-    if (args.saved) {
-        memory.writes("saved.x_codes", args.saved->x_codes);
-        memory.writes("saved.weight_codes", args.saved->weight_codes);
-        memory.writes("saved.scales", args.saved->scales);
-    }
-    memory.writes(args.workspace);
-    memory.check();
-}
-
-void check_memory(const Fp8LinearBackwardArgs& args) {
-    CallMemory memory;
-    memory.reads("grad_y", args.grad_y);
-    memory.reads("saved.x_codes", args.saved.x_codes);
-    memory.reads("saved.weight_codes", args.saved.weight_codes);
-    memory.reads("saved.scales", args.saved.scales);
-    if (args.grad_x) memory.writes("grad_x", *args.grad_x);
-    if (args.grad_weight) memory.writes("grad_weight", *args.grad_weight);
-    if (args.grad_bias) memory.writes("grad_bias", *args.grad_bias);
-    memory.writes("state", args.state);
-    memory.writes(args.workspace);
-    memory.check();
-}
-
 // Codes that the call keeps for itself, their rows at multiples of 16 bytes.
 Tensor own_codes(std::int64_t rows, std::int64_t cols, DType format, const Device& device) {
     const std::int64_t stride = (cols + kAlignment - 1) / kAlignment * kAlignment;

@@ -29,23 +29,6 @@ void check_one(const Named& x, const Named& number, Data data) {
     check_pointer(number, data);
 }
 
-void check_memory(const Fp8QuantizeArgs& args) {
-    CallMemory memory;
-    memory.reads("x", args.x);
-    if (args.out) memory.writes("out", *args.out);
-    if (args.out_transposed) {
-        memory.writes("out_transposed", *args.out_transposed);
-    }
-    if (args.multiplier) {
-        args.dynamic ? memory.writes("multiplier", *args.multiplier)
-                     : memory.reads("multiplier", *args.multiplier);
-    }
-    if (args.scale) memory.writes("scale", *args.scale);
-    if (args.amax) memory.writes("amax", *args.amax);
-    memory.writes(args.workspace);
-    memory.check();
-}
-
 void check_wanted(const Fp8QuantizeArgs& args) {
     const bool codes = args.out || args.out_transposed;
     if (!codes && args.dynamic) {

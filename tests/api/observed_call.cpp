@@ -146,7 +146,7 @@ std::string difference_from_reference(CallArena& arena, const Args& args, const 
     if (expected.refused()) return {};
     std::string found;
     for_each_tensor(host, [&](const auto& field, const Tensor& tensor) {
-        if (field.access != Access::written && field.access != Access::cache) return;
+        if (field.access != Access::written && field.access != Access::updated) return;
         const std::vector<double> right = numbers_of(tensor);
         arena.set_contents(seen.memory);
         const std::vector<double> got = numbers_of(tensor);
