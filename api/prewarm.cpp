@@ -45,7 +45,7 @@ PrewarmEntry prewarm_one(const policy::Spec& spec) {
 void require_launchable(const policy::Spec& spec, const std::string& text) {
     if (!is_known(spec.arch())) return;
     const int most = policy::typical_facts(spec.arch()).shared_bytes_per_block;
-    const int asked = shared_bytes_of(spec);
+    const int asked = policy::shared_bytes(spec);
     if (asked <= most) return;
     checks::refuse(
         "{} needs {} bytes of shared memory a block, and a GPU of {} has {}: jitney explain gives "

@@ -1,26 +1,23 @@
 #include "cli/backend_choice.hpp"
 
 #include <CLI/CLI.hpp>
-#include <string_view>
+#include <algorithm>
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
-#include "operations/decision.hpp"
 #include "policy/kernels.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/environment.hpp"
 
 namespace jitney::cli {
-
 namespace {
 
-// The operation that a command is called after.
-Operation operation_named(std::string_view command) {
-    if (command == "rotary") return Operation::rotary;
-    if (command == "fp8-quantize") return Operation::fp8_quantize;
-    if (command == "fp8-gemm") return Operation::fp8_gemm;
-    return Operation::attention;
+// The operation that a command is called after, as the registry has it.
+std::string operation_named(std::string command) {
+    if (command == "rotary") return "rotary_emb";
+    std::ranges::replace(command, '-', '_');
+    return command;
 }
 
 }  // namespace
@@ -33,10 +30,10 @@ void BackendOptions::add_to(CLI::App& command) {
 }
 
 void add_force(CLI::App& command, std::string& force, const std::string& description) {
-    const Operation operation = operation_named(command.get_name());
+    const std::string operation = operation_named(command.get_name());
     std::vector<std::string> names;
     for (const policy::KernelInfo& kernel : policy::kernels()) {
-        if (!kernel.helper && operation_of(kernel.id) == operation) names.emplace_back(kernel.name);
+        if (!kernel.helper && kernel.operation == operation) names.emplace_back(kernel.name);
     }
     add_word(command, "--force", force, std::move(names), description)->type_name("KERNEL");
 }

@@ -55,29 +55,8 @@ void warn_once(std::atomic<bool>& said, const std::string& sentence) {
     if (!said.exchange(true)) runtime::log::warn(sentence);
 }
 
-}  // namespace
-
-Operation operation_of(KernelId kernel) {
-    switch (kernel) {
-        case KernelId::rotary_emb:
-            return Operation::rotary;
-        case KernelId::attn_merge_states:
-            return Operation::merge_states;
-        case KernelId::append_kv:
-            return Operation::append_kv;
-        case KernelId::fp8_quantize:
-            return Operation::fp8_quantize;
-        case KernelId::fp8_gemm_mma:
-            return Operation::fp8_gemm;
-        default:
-            return Operation::attention;
-    }
-}
-
-namespace {
-
-std::optional<KernelId> only_of(Operation operation, std::optional<KernelId> kernel) {
-    return kernel && operation_of(*kernel) == operation ? kernel : std::nullopt;
+std::optional<KernelId> only_of(std::string_view operation, std::optional<KernelId> kernel) {
+    return kernel && policy::info(*kernel).operation == operation ? kernel : std::nullopt;
 }
 
 [[noreturn]] void throw_wrong_place(Backend backend, const Device& device) {
@@ -103,7 +82,7 @@ void warn_of_threads() {
     static_cast<void>(warned);
 }
 
-Decision decide_in_scope(const Scope& scope, Operation operation, const Device& device) {
+Decision decide_in_scope(const Scope& scope, std::string_view operation, const Device& device) {
     const Backend backend = ScopeAccess::backend(scope);
     const bool on_host = device.type == DeviceType::cpu;
     if (on_host != (backend == Backend::reference)) throw_wrong_place(backend, device);
@@ -111,7 +90,7 @@ Decision decide_in_scope(const Scope& scope, Operation operation, const Device& 
     return {backend, only_of(operation, ScopeAccess::kernel(scope)), true};
 }
 
-Decision decide_on_host(Operation operation, const Wishes& wished) {
+Decision decide_on_host(std::string_view operation, const Wishes& wished) {
     warn_of_threads();
     static std::atomic<bool> said{false};
     if (wished.backend == Backend::jit || only_of(operation, wished.kernel)) {
@@ -124,7 +103,7 @@ Decision decide_on_host(Operation operation, const Wishes& wished) {
 
 }  // namespace
 
-Decision decide(Operation operation, const Device& device) {
+Decision decide(std::string_view operation, const Device& device) {
     if (const Scope* scope = ScopeAccess::innermost()) {
         return decide_in_scope(*scope, operation, device);
     }
@@ -139,7 +118,7 @@ Decision decide(Operation operation, const Device& device) {
     return {Backend::jit, only_of(operation, wished.kernel), false};
 }
 
-std::optional<KernelId> named_kernel(Operation operation) {
+std::optional<KernelId> named_kernel(std::string_view operation) {
     if (const Scope* scope = ScopeAccess::innermost()) {
         return only_of(operation, ScopeAccess::kernel(*scope));
     }

@@ -3,14 +3,14 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "jitney/backend.hpp"
 #include "jitney/tensor.hpp"
 #include "policy/kernels.hpp"
 
 namespace jitney {
-
-enum class Operation { attention, rotary, merge_states, append_kv, fp8_quantize, fp8_gemm };
 
 struct Decision {
     Backend backend = Backend::jit;
@@ -19,15 +19,12 @@ struct Decision {
     friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-// What the kernel computes; of a helper, what it helps to.
-Operation operation_of(policy::KernelId kernel);
-
-// Where the call's tensors are decides what can be followed. Throws Error where a scope asks for
-// the backend that these tensors can't have.
-Decision decide(Operation operation, const Device& device);
+// `operation` is the name of the call, as the registry has it. Where its tensors are decides what
+// can be followed. Throws Error where a scope asks for the backend that these tensors can't have.
+Decision decide(std::string_view operation, const Device& device);
 
 // The kernel that is named for this operation, whatever the tensors.
-std::optional<policy::KernelId> named_kernel(Operation operation);
+std::optional<policy::KernelId> named_kernel(std::string_view operation);
 
 // Says once that JITNEY_FORCE can't be followed here.
 void warn_not_forced(policy::KernelId kernel, const std::string& reason);

@@ -5,12 +5,6 @@
 #include <bit>
 
 #include "jitney/error.hpp"
-#include "kernel_sources/attention/append_kv.h"
-#include "kernel_sources/fp8/column_sums_params.h"
-#include "operations/attention/choose.hpp"
-#include "operations/fp8_gemm/choose.hpp"
-#include "operations/fp8_linear/update.hpp"
-#include "operations/fp8_quantize/choose.hpp"
 #include "operations/logits_access.hpp"
 #include "runtime/driver.hpp"
 #include "runtime/launch.hpp"
@@ -51,26 +45,6 @@ policy::DeviceFacts facts_of(const runtime::DeviceInfo& device) noexcept {
     return facts;
 }
 
-int shared_bytes_of(const policy::Spec& spec) {
-    switch (spec.kernel) {
-        case policy::KernelId::rotary_emb:
-        case policy::KernelId::attn_merge_states:
-            return 0;
-        case policy::KernelId::append_kv:
-            return append_shared_bytes(kAppendThreads);
-        case policy::KernelId::fp8_quantize:
-            return policy::fp8_quantize_shared_bytes(spec);
-        case policy::KernelId::fp8_gemm_mma:
-            return policy::fp8_gemm_shared_bytes(spec);
-        case policy::KernelId::fp8_update:
-            return policy::fp8_update_shared_bytes(spec);
-        case policy::KernelId::column_sums:
-            return kColumnSumsSharedBytes;
-        default:
-            return policy::attention_shared_bytes(spec);
-    }
-}
-
 runtime::KernelSource source_of(const policy::Spec& spec) {
     runtime::KernelSource source;
     source.specialization = policy::text_of(spec);
@@ -79,7 +53,7 @@ runtime::KernelSource source_of(const policy::Spec& spec) {
     source.translation_unit = policy::translation_unit(spec, logits.compiled);
     if (logits.key != logits.compiled) source.key_unit = policy::translation_unit(spec, logits.key);
     source.function = policy::function_name(spec);
-    source.shared_bytes = shared_bytes_of(spec);
+    source.shared_bytes = policy::shared_bytes(spec);
     return source;
 }
 

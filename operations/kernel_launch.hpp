@@ -21,9 +21,6 @@ policy::DeviceFacts facts_of(const runtime::DeviceInfo& device) noexcept;
 // The texts that make a specialization.
 runtime::KernelSource source_of(const policy::Spec& spec);
 
-// What a block of it asks for at launch.
-int shared_bytes_of(const policy::Spec& spec);
-
 // The loaded kernel; a table look-up after the first call.
 const runtime::Kernel& load_kernel(const policy::Spec& spec, const runtime::DeviceInfo& device,
                                    Stream stream);

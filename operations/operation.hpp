@@ -18,7 +18,7 @@ namespace jitney {
 //
 //   Problem, Choice     what its check makes of arguments, and its choice of a problem
 //   Params              the parameters of each launch; of(step) is the address of one
-//   kind, name          as decisions and sentences call it
+//   name                as its call, the registry and sentences have it
 //   otherwise           what to do where no kernel can: the end of a sentence
 //   device(args)        where the tensors are
 //   rank(problem, facts, kernel)        the candidates, and the choice of the first accepted;
@@ -62,11 +62,7 @@ class Steps {
     std::size_t count_ = 0;
 };
 
-template <class Choice>
-struct Ranking {
-    std::vector<policy::Candidate> candidates;  // in the order of preference
-    std::optional<Choice> choice;               // nothing where none was accepted
-};
+using policy::Ranking;
 
 // The ranking of an operation that one kernel does.
 template <class Choice, class Choose>

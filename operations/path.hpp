@@ -117,7 +117,7 @@ void run(const Args& args, Stream stream) {
     using Op = OperationOf<Args>;
     using Recent = RecentCalls<Prepared<Args>>;
     const StartedCall started;
-    const Decision decision = decide(Op::kind, Op::device(args));
+    const Decision decision = decide(Op::name, Op::device(args));
     if (const Prepared<Args>* recent = Recent::find(args, decision)) {
         return launch(*recent, args, stream);
     }
@@ -153,7 +153,7 @@ std::size_t workspace_bytes(const Args& args) {
     using Op = OperationOf<Args>;
     const auto problem = checks::check(args, checks::Data::absent);
     const Device& where = Op::device(args);
-    const Decision decision = decide(Op::kind, where);
+    const Decision decision = decide(Op::name, where);
     if (checks::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
     const runtime::DeviceInfo& device = runtime::device(where.index);
     return own_workspace_bytes(
@@ -169,7 +169,7 @@ Explanation explain(const Args& args, std::string_view arch) {
     Explanation explanation;
     explanation.arch = facts.arch.text();
     if (checks::has_no_rows(problem)) return explanation;
-    const auto ranking = Op::rank(problem, facts, named_kernel(Op::kind));
+    const auto ranking = Op::rank(problem, facts, named_kernel(Op::name));
     for (const policy::Candidate& candidate : ranking.candidates)
         explanation.candidates.push_back(explained(candidate));
     if (ranking.choice) {

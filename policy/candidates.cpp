@@ -30,6 +30,15 @@ Candidate judge_arch_and_format(KernelId id, const Arch& arch, int format) noexc
     return {id};
 }
 
+Candidate judge_head_dim(KernelId id, int head_dim) noexcept {
+    const Range range = head_dim_range(info(id));
+    if (head_dim % range.multiple != 0) {
+        return {id, Reason::head_dim_not_multiple, head_dim, range.multiple};
+    }
+    if (head_dim > range.maximum) return {id, Reason::head_dim_too_large, head_dim, range.maximum};
+    return {id};
+}
+
 std::string reason_text(const Candidate& c) {
     switch (c.reason) {
         case Reason::accepted:

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "policy/kernels.hpp"
 
@@ -46,8 +48,17 @@ struct Candidate {
     bool accepted() const noexcept { return reason == Reason::accepted; }
 };
 
+// The candidates in the order of preference, each with its reason, and the choice that was made.
+template <class Choice>
+struct Ranking {
+    std::vector<Candidate> candidates;
+    std::optional<Choice> choice;  // nothing where none was accepted
+};
+
 // What every kernel asks for first: an arch that it runs on, and a format that it has code for.
 Candidate judge_arch_and_format(KernelId kernel, const Arch& arch, int format) noexcept;
+// Whether the kernel has code for that head_dim.
+Candidate judge_head_dim(KernelId kernel, int head_dim) noexcept;
 
 // "head_dim 100 is not a multiple of 8"; empty where the candidate was accepted.
 std::string reason_text(const Candidate& candidate);

@@ -1,7 +1,11 @@
-// The registry: every kernel, its source, and the constants that a specialization of it fixes.
+// The registry: every kernel, what it serves, its source, and the constants that a specialization
+// of it fixes. The rows are in kernel_rows.hpp.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,22 +14,18 @@
 
 namespace jitney::policy {
 
-// Index into kernels().
+// Index into kernels(). It is no part of a text or of a key on disk.
 enum class KernelId : std::uint8_t {
-    attn_decode_scalar,
-    attn_decode_mma,
-    attn_prefill_scalar,
-    attn_prefill_mma,
-    attn_work_map,
-    attn_mask_bits,
-    attn_merge_states,
-    append_kv,
-    rotary_emb,
-    fp8_quantize,
-    fp8_gemm_mma,
-    fp8_update,
-    column_sums,
-    attn_prefill_wgmma,
+#define JITNEY_KERNEL(name, ...) name,
+#include "policy/kernel_rows.hpp"
+#undef JITNEY_KERNEL
+};
+
+// The constants of a specialization by name ("tile_m" and "tile_n" of a tile).
+struct Spec;
+struct Values {
+    const Spec& spec;
+    int operator[](std::string_view constant) const noexcept;
 };
 
 // How a constant's value is spelled in a specialization text.
@@ -53,8 +53,8 @@ struct Range {
 // Every combination of values that the constants of a kernel allow compiles, but those of which the
 // kernel's why_not() tells.
 struct ConstantInfo {
-    std::string_view name;
-    ConstantKind kind;
+    std::string_view name = {};
+    ConstantKind kind = ConstantKind::integer;
     Range range = {};    // of an integer, or of the first side of a tile
     Range range_n = {};  // of the second side
     std::span<const std::string_view> names = {};
@@ -66,18 +66,40 @@ struct ConstantInfo {
     }
 };
 
+// The constants of a kernel, in the order in which texts have them.
+class ConstantList {
+  public:
+    static constexpr std::size_t most = 14;
+
+    constexpr ConstantList(std::initializer_list<ConstantInfo> constants)
+        : count_(constants.size()) {
+        std::ranges::copy(constants, list_.begin());
+    }
+    constexpr const ConstantInfo* begin() const noexcept { return list_.data(); }
+    constexpr const ConstantInfo* end() const noexcept { return list_.data() + count_; }
+
+  private:
+    std::array<ConstantInfo, most> list_{};
+    std::size_t count_;
+};
+
 struct KernelInfo {
-    KernelId id;
-    std::string_view name;
+    // The operation that it serves, by the name of jitney's call: "attention".
+    std::string_view operation;
     std::string_view source;  // the embedded file that defines the kernel's template
-    std::span<const ConstantInfo> constants;
-    int minimum_arch;      // 80 for sm_80 and newer
-    bool helper = false;   // runs beside another kernel, and can't be asked for by name
-    Arch exact_arch = {};  // the only one that has its instructions; none: every one from the
-                           // minimum on
+    int minimum_arch;         // 80 for sm_80 and newer
+    // The only arch that has its instructions; none: every one from the minimum on.
+    Arch exact_arch = {};
+    bool helper = false;  // runs beside another kernel, and can't be asked for by name
+    ConstantList constants;
+    // The most dynamic shared memory that a block asks for at launch. Null: it has none.
+    int (*shared_bytes)(const Values& of) = nullptr;
     // Why there is no code for values that are allowed one by one; empty where there is. Null:
     // there is for all.
-    std::string_view (*why_not)(std::span<const std::int16_t> values) = nullptr;
+    std::string_view (*why_not)(const Values& of) = nullptr;
+
+    KernelId id = {};            // the row's place,
+    std::string_view name = {};  // and what it stands for: set by the registry
 };
 
 std::span<const KernelInfo> kernels() noexcept;
@@ -92,6 +114,8 @@ std::string arch_needed(const KernelInfo& kernel);
 
 // "fp16, bf16"
 std::string allowed_names(const ConstantInfo& constant);
+// What head_dim may be, of a kernel that has that constant.
+Range head_dim_range(const KernelInfo& kernel) noexcept;
 // Whether the kernel has code for that format (a jitney::Format).
 bool takes_format(const KernelInfo& kernel, int format) noexcept;
 

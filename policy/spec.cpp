@@ -22,6 +22,15 @@ int width(const ConstantInfo& constant) {
     }
 }
 
+// Which of the constant's values that name means: of a tile, "tile_m" the first and "tile_n" the
+// second. -1: none.
+int side_of(const ConstantInfo& constant, std::string_view name) {
+    if (constant.kind != ConstantKind::tile) return name == constant.name ? 0 : -1;
+    const std::size_t stem = constant.name.size();
+    if (name.size() != stem + 2 || !name.starts_with(constant.name) || name[stem] != '_') return -1;
+    return name[stem + 1] == 'm' ? 0 : (name[stem + 1] == 'n' ? 1 : -1);
+}
+
 bool is_zero(const ConstantInfo& constant, const std::int16_t* values) {
     return std::all_of(values, values + width(constant), [](std::int16_t v) { return v == 0; });
 }
@@ -246,7 +255,7 @@ Spec parse_spec(std::string_view text) {
     if (list.ends_with(',')) reject(text, "a comma stands at the end of the constants");
     parse_constants(*kernel, list, text, spec);
     if (kernel->why_not != nullptr) {
-        if (const std::string_view why = kernel->why_not(spec.values); !why.empty()) {
+        if (const std::string_view why = kernel->why_not({spec}); !why.empty()) {
             reject(text, std::string(why));
         }
     }
@@ -276,13 +285,30 @@ std::string text_of(const Spec& spec) {
     return fmt::format("{}<{}>@{}", kernel.name, list, spec.arch().text());
 }
 
-Spec spec_of(KernelId kernel, const Arch& arch, std::initializer_list<int> values) noexcept {
+Spec spec_of(KernelId kernel, const Arch& arch, std::initializer_list<NamedValue> values) noexcept {
     Spec spec;
     spec.kernel = kernel;
     spec.arch_number = arch.number;
     spec.arch_suffix = arch.suffix;
-    std::ranges::transform(values, spec.values.begin(),
-                           [](int value) { return static_cast<std::int16_t>(value); });
+    const ConstantList& constants = info(kernel).constants;
+    const ConstantInfo* at = constants.begin();
+    int slot = 0;
+    for (const NamedValue& value : values) {
+        // From where the last was found on, and once around.
+        for (const ConstantInfo& ignored : constants) {
+            static_cast<void>(ignored);
+            if (at == constants.end()) {
+                at = constants.begin();
+                slot = 0;
+            }
+            if (const int side = side_of(*at, value.constant); side >= 0) {
+                spec.values[static_cast<std::size_t>(slot + side)] =
+                    static_cast<std::int16_t>(value.value);
+                break;
+            }
+            slot += width(*at++);
+        }
+    }
     return spec;
 }
 
@@ -291,17 +317,23 @@ void add_once(std::vector<Spec>& specs, const Spec& spec) {
 }
 
 int value_of(const Spec& spec, std::string_view constant) noexcept {
-    std::size_t slot = 0;
+    int slot = 0;
     for (const ConstantInfo& candidate : info(spec.kernel).constants) {
-        const bool tile = candidate.kind == ConstantKind::tile;
-        const std::string_view stem =
-            tile && constant.size() > 2 ? constant.substr(0, constant.size() - 2) : constant;
-        if (candidate.name == stem) {
-            return spec.values[slot + (tile && constant.ends_with("_n") ? 1 : 0)];
+        if (const int side = side_of(candidate, constant); side >= 0) {
+            return spec.values[static_cast<std::size_t>(slot + side)];
         }
-        slot += static_cast<std::size_t>(width(candidate));
+        slot += width(candidate);
     }
     return 0;
+}
+
+int Values::operator[](std::string_view constant) const noexcept {
+    return value_of(spec, constant);
+}
+
+int shared_bytes(const Spec& spec) {
+    const auto bytes = info(spec.kernel).shared_bytes;
+    return bytes == nullptr ? 0 : bytes({spec});
 }
 
 std::uint64_t logits_digest(const Spec& spec) noexcept {

@@ -29,8 +29,15 @@ struct Spec {
 };
 static_assert(sizeof(Spec) == 40);
 
-// A specialization with these values of its constants, the rest 0.
-Spec spec_of(KernelId kernel, const Arch& arch, std::initializer_list<int> values = {}) noexcept;
+// "tile_m" and "tile_n" are the sides of a tile.
+struct NamedValue {
+    std::string_view constant;
+    int value;
+};
+// A specialization with these values of its constants, the rest 0. A value that the kernel has no
+// constant for is left out. They are found quickest in the order of the registry.
+Spec spec_of(KernelId kernel, const Arch& arch,
+             std::initializer_list<NamedValue> values = {}) noexcept;
 // Adds one to a list that has each once.
 void add_once(std::vector<Spec>& specs, const Spec& spec);
 
@@ -42,6 +49,9 @@ std::string text_of(const Spec& spec);
 
 // The value of a constant of the spec's kernel, by name ("tile_m" and "tile_n" for a tile).
 int value_of(const Spec& spec, std::string_view constant) noexcept;
+
+// The most dynamic shared memory that a block of it asks for at launch.
+int shared_bytes(const Spec& spec);
 
 // The digest of the caller's logits function; 0 where the spec has none, or its kernel takes none.
 std::uint64_t logits_digest(const Spec& spec) noexcept;

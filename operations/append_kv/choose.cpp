@@ -62,8 +62,11 @@ AppendKvChoice choose_append_kv(const AppendKvProblem& problem, const DeviceFact
     const Items items = items_of(problem, pairs);
     AppendKvChoice choice;
     choice.spec = spec_of(KernelId::append_kv, facts.arch,
-                          {problem.format, pairs, problem.packed ? kPackedQueries : kDenseQueries,
-                           problem.paged ? kPagedKv : kDenseKv, static_cast<int>(problem.rotary)});
+                          {{"format", problem.format},
+                           {"pairs", pairs},
+                           {"queries", problem.packed ? kPackedQueries : kDenseQueries},
+                           {"kv", problem.paged ? kPagedKv : kDenseKv},
+                           {"rotary", static_cast<int>(problem.rotary)}});
     choice.k_items = items.k;
     choice.v_items = items.v;
     choice.q_items = items.q;

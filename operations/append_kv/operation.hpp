@@ -16,7 +16,6 @@ struct OperationOf<AppendKvArgs> {
     using Choice = policy::AppendKvChoice;
     using Params = OneLaunch<AppendKvParams>;
 
-    static constexpr Operation kind = Operation::append_kv;
     static constexpr std::string_view name = "append_kv";
     static constexpr std::string_view otherwise =
         "append fewer rows at a time, or use host tensors";

@@ -19,24 +19,24 @@ constexpr std::int64_t kMaxKeys = 0x7fff0000;
 
 Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& tile,
                const DeviceFacts& facts) {
-    Spec spec = spec_of(kernel, facts.arch);
-    std::size_t slot = 0;
-    const auto add = [&](int value) { spec.values[slot++] = static_cast<std::int16_t>(value); };
-    const bool wgmma = kernel == KernelId::attn_prefill_wgmma;
-    add(p.head_dim);
-    if (wgmma) add(0);  // head_dim_v
-    add(p.format);
-    add(tile.m);
-    add(tile.n);
-    if (wgmma || kernel == KernelId::attn_decode_mma) add(tile.stages);
-    if (wgmma) add(tile.q_stages);
-    if (!is_decode(kernel)) add(p.packed ? kPackedQueries : kDenseQueries);
-    add(p.paged ? kPagedKv : kDenseKv);
-    // The only query of a request sees all keys, causal or not: one specialization serves both.
-    add(p.causal && (p.packed || p.q_len > 1));
-    for (const bool option : {p.mask, p.window, p.softcap, p.alibi, p.sinks})
-        add(option);
-    if (is_decode(kernel)) add(p.append);
+    Spec spec = spec_of(kernel, facts.arch,
+                        {{"head_dim", p.head_dim},
+                         {"format", p.format},
+                         {"tile_m", tile.m},
+                         {"tile_n", tile.n},
+                         {"stages", tile.stages},
+                         {"q_stages", tile.q_stages},
+                         {"queries", p.packed ? kPackedQueries : kDenseQueries},
+                         {"kv", p.paged ? kPagedKv : kDenseKv},
+                         // The only query of a request sees all keys, causal or not: one
+                         // specialization serves both.
+                         {"causal", p.causal && (p.packed || p.q_len > 1)},
+                         {"mask", p.mask},
+                         {"window", p.window},
+                         {"softcap", p.softcap},
+                         {"alibi", p.alibi},
+                         {"sinks", p.sinks},
+                         {"append", p.append}});
     set_logits_digest(spec, p.logits);
     return spec;
 }
@@ -93,13 +93,11 @@ void set_staying_blocks(const AttentionProblem& p, std::int64_t tiles, const Att
     choice.geometry.block[0] = static_cast<unsigned>(wgmma_threads(tile.m));
 }
 
-// Its only constant is the number of threads.
-HelperChoice helper_choice(KernelId kernel, int threads, int shared_bytes,
-                           const DeviceFacts& facts) {
+HelperChoice helper_choice(KernelId kernel, int threads, const DeviceFacts& facts) {
     HelperChoice choice;
-    choice.spec = spec_of(kernel, facts.arch, {threads});
+    choice.spec = spec_of(kernel, facts.arch, {{"threads", threads}});
     choice.geometry.block[0] = static_cast<unsigned>(threads);
-    choice.geometry.shared_bytes = shared_bytes;
+    choice.geometry.shared_bytes = shared_bytes(choice.spec);
     return choice;
 }
 
@@ -122,8 +120,7 @@ std::int64_t mask_blocks(const MaskSizes& mask) {
 void add_mask_bits(AttentionChoice& choice, const MaskSizes& mask, const DeviceFacts& facts) {
     const std::int64_t blocks = mask_blocks(mask);
     if (blocks == 0) return;
-    choice.mask_bits = helper_choice(KernelId::attn_mask_bits, kMaskBitsThreads,
-                                     mask_bits_shared_bytes(kMaskBitsThreads), facts);
+    choice.mask_bits = helper_choice(KernelId::attn_mask_bits, kMaskBitsThreads, facts);
     choice.mask_bits->geometry.grid[0] = static_cast<unsigned>(blocks);
     choice.workspace.mask_words_bytes = 4 * static_cast<std::size_t>(all_bands(mask)) *
                                         static_cast<std::size_t>(mask_groups(mask.keys)) *
@@ -152,9 +149,14 @@ Reason wgmma_refusal(const AttentionProblem& p) {
     return p.mapped ? Reason::accepted : Reason::not_mapped;
 }
 
-// `tile` receives the kernel's tile where it is accepted.
+// Receives what an accepted kernel runs: its specialization with its tile.
+struct Fitting {
+    AttentionTile tile;
+    Spec spec;
+};
+
 Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts,
-                std::optional<KernelId> forced, AttentionTile& tile) {
+                std::optional<KernelId> forced, Fitting& fitting) {
     const auto reject = [kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
         return Candidate{kernel, reason, a, b};
     };
@@ -164,12 +166,9 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (!takes_format(info(KernelId::attn_prefill_scalar), p.format)) {
         return reject(Reason::format_unknown, p.format);
     }
-    const int limit = is_mma(kernel) ? 256 : 512;
-    if (is_mma(kernel)) {
-        if (p.format == kFp32) return reject(Reason::format_needs_scalar);
-        if (p.head_dim % 8 != 0) return reject(Reason::head_dim_not_multiple, p.head_dim, 8);
-    }
-    if (p.head_dim > limit) return reject(Reason::head_dim_too_large, p.head_dim, limit);
+    if (is_mma(kernel) && p.format == kFp32) return reject(Reason::format_needs_scalar);
+    const Candidate of_size = judge_head_dim(kernel, p.head_dim);
+    if (!of_size.accepted()) return of_size;
     if (is_mma(kernel) && !p.aligned) return reject(Reason::not_aligned);
     if (is_decode(kernel) && p.packed) return reject(Reason::packed_queries);
     const bool wgmma = kernel == KernelId::attn_prefill_wgmma;
@@ -180,7 +179,10 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (is_decode(kernel) && p.q_len > kMaxDecodeQueries) {
         return reject(Reason::too_many_queries, p.q_len, kMaxDecodeQueries);
     }
+    AttentionTile& tile = fitting.tile;
     tile = attention_tile(kernel, p, facts);
+    fitting.spec = make_spec(kernel, p, tile, facts);
+    tile.shared_bytes = shared_bytes(fitting.spec);
     if (tile.shared_bytes > facts.shared_bytes_per_block) {
         return reject(Reason::shared_memory, tile.shared_bytes, facts.shared_bytes_per_block);
     }
@@ -219,7 +221,7 @@ bool prefers_wgmma(const AttentionProblem& p) {
     return product(p.q_len, heads_taken_together(KernelId::attn_prefill_wgmma, p)) >= rows;
 }
 
-std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {
+std::array<KernelId, 5> order_of(const AttentionProblem& p) {
     using enum KernelId;
     if (prefers_decode(p)) {
         return {attn_decode_mma, attn_prefill_mma, attn_prefill_wgmma, attn_decode_scalar,
@@ -233,54 +235,57 @@ std::array<KernelId, kAttentionCandidates> order_of(const AttentionProblem& p) {
             attn_decode_scalar};
 }
 
+AttentionChoice choice_of(const AttentionProblem& problem, const Fitting& fitting,
+                          const DeviceFacts& facts) {
+    const KernelId kernel = fitting.spec.kernel;
+    const AttentionTile& tile = fitting.tile;
+    AttentionChoice choice;
+    choice.spec = fitting.spec;
+    choice.group = heads_taken_together(kernel, problem);
+    const RowTiles row_tiles = row_tiles_of(kernel, problem, tile.m);
+    choice.row_tiles = static_cast<int>(row_tiles.each);
+    const std::int64_t tiles = row_tiles.all();
+    if (is_decode(kernel)) divide_keys(problem, tile, tiles, facts, choice);
+    choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
+    if (problem.packed) {
+        choice.work_map = helper_choice(KernelId::attn_work_map, kWorkMapThreads, facts);
+        choice.workspace.map_bytes = 8 * static_cast<std::size_t>(choice.row_tiles);
+    }
+    if (reads_mask_bits(kernel, problem)) add_mask_bits(choice, problem.mask_sizes, facts);
+    choice.geometry.grid[0] = static_cast<unsigned>(tiles * choice.splits);
+    choice.geometry.block[0] = kAttentionThreads;
+    choice.geometry.shared_bytes = tile.shared_bytes;
+    if (kernel == KernelId::attn_prefill_wgmma) {
+        set_staying_blocks(problem, tiles, tile, facts, choice);
+    }
+    return choice;
+}
+
 }  // namespace
 
-std::array<Candidate, kAttentionCandidates> rank_attention(const AttentionProblem& problem,
-                                                           const DeviceFacts& facts,
-                                                           std::optional<KernelId> forced) {
-    std::array<Candidate, kAttentionCandidates> candidates;
+Ranking<AttentionChoice> rank_attention(const AttentionProblem& problem, const DeviceFacts& facts,
+                                        std::optional<KernelId> forced) {
+    Ranking<AttentionChoice> ranking;
     const auto order = order_of(problem);
+    ranking.candidates.reserve(order.size());
     bool ended = false;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        AttentionTile tile;
-        candidates[i] = judge(order[i], problem, facts, forced, tile);
-        if (ended && candidates[i].accepted()) candidates[i].reason = Reason::batch_invariant;
-        ended = ended || ends_the_choice(problem, candidates[i]);
+    for (const KernelId kernel : order) {
+        Fitting fitting;
+        Candidate candidate = judge(kernel, problem, facts, forced, fitting);
+        if (ended && candidate.accepted()) candidate.reason = Reason::batch_invariant;
+        ended = ended || ends_the_choice(problem, candidate);
+        if (candidate.accepted() && !ranking.choice) {
+            ranking.choice = choice_of(problem, fitting, facts);
+        }
+        ranking.candidates.push_back(candidate);
     }
-    return candidates;
+    return ranking;
 }
 
 std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
                                                 const DeviceFacts& facts,
                                                 std::optional<KernelId> forced) {
-    for (const KernelId kernel : order_of(problem)) {
-        AttentionTile tile;
-        const Candidate candidate = judge(kernel, problem, facts, forced, tile);
-        if (ends_the_choice(problem, candidate)) break;
-        if (!candidate.accepted()) continue;
-        AttentionChoice choice;
-        choice.spec = make_spec(kernel, problem, tile, facts);
-        choice.group = heads_taken_together(kernel, problem);
-        const RowTiles row_tiles = row_tiles_of(kernel, problem, tile.m);
-        choice.row_tiles = static_cast<int>(row_tiles.each);
-        const std::int64_t tiles = row_tiles.all();
-        if (is_decode(kernel)) divide_keys(problem, tile, tiles, facts, choice);
-        choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
-        if (problem.packed) {
-            choice.work_map = helper_choice(KernelId::attn_work_map, kWorkMapThreads,
-                                            work_map_shared_bytes(kWorkMapThreads), facts);
-            choice.workspace.map_bytes = 8 * static_cast<std::size_t>(choice.row_tiles);
-        }
-        if (reads_mask_bits(kernel, problem)) add_mask_bits(choice, problem.mask_sizes, facts);
-        choice.geometry.grid[0] = static_cast<unsigned>(tiles * choice.splits);
-        choice.geometry.block[0] = kAttentionThreads;
-        choice.geometry.shared_bytes = tile.shared_bytes;
-        if (kernel == KernelId::attn_prefill_wgmma) {
-            set_staying_blocks(problem, tiles, tile, facts, choice);
-        }
-        return choice;
-    }
-    return std::nullopt;
+    return rank_attention(problem, facts, forced).choice;
 }
 
 std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts) {

@@ -115,15 +115,12 @@ struct AttentionChoice {
     std::optional<HelperChoice> mask_bits;  // a mask that is read as bits
 };
 
-inline constexpr int kAttentionCandidates = 5;
+// The first accepted candidate runs, with its specialization and geometry. Empty problems (no rows)
+// have no geometry: the caller returns before asking.
+Ranking<AttentionChoice> rank_attention(const AttentionProblem& problem, const DeviceFacts& facts,
+                                        std::optional<KernelId> forced = {});
 
-// The candidates in the order of preference for this problem, each with its reason.
-std::array<Candidate, kAttentionCandidates> rank_attention(const AttentionProblem& problem,
-                                                           const DeviceFacts& facts,
-                                                           std::optional<KernelId> forced = {});
-
-// The first accepted candidate with its specialization and geometry; nothing where all were
-// rejected. Empty problems (no rows) have no geometry: the caller returns before asking.
+// Its choice alone.
 std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
                                                 const DeviceFacts& facts,
                                                 std::optional<KernelId> forced = {});
@@ -132,8 +129,5 @@ std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
 // any GPU of that arch: what prewarm compiles so that serving compiles nothing. Mask, causality,
 // layout, options and alignment are part of the shape.
 std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts);
-
-// Dynamic shared memory of one block of a specialization of this family.
-int attention_shared_bytes(const Spec& spec) noexcept;
 
 }  // namespace jitney::policy

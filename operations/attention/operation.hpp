@@ -29,7 +29,6 @@ struct OperationOf<AttentionArgs> {
     using Problem = policy::AttentionProblem;
     using Choice = policy::AttentionChoice;
 
-    static constexpr Operation kind = Operation::attention;
     static constexpr std::string_view name = "attention";
     static constexpr std::string_view otherwise =
         "change what the reasons name, or give host tensors to the reference backend";
@@ -51,9 +50,7 @@ struct OperationOf<AttentionArgs> {
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId> kernel) {
-        const auto candidates = policy::rank_attention(problem, facts, kernel);
-        return {{candidates.begin(), candidates.end()},
-                policy::choose_attention(problem, facts, kernel)};
+        return policy::rank_attention(problem, facts, kernel);
     }
     static Steps steps(const Choice& choice) noexcept {
         Steps steps;

@@ -54,7 +54,7 @@ std::shared_ptr<const PreparedPlan> make_plan(const AttentionArgs& args) {
     plan->args = args;
     plan->args.qo_indptr_host = {};
     problem.qo_indptr = {};
-    const Decision decision = decide(Operation::attention, args.q.device);
+    const Decision decision = decide(OperationOf<AttentionArgs>::name, args.q.device);
     plan->aligned = problem.aligned;
     plan->on_host = decision.backend == Backend::reference;
     if (!checks::has_no_rows(problem)) {

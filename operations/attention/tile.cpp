@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "kernel_sources/attention/layout.h"
-#include "kernel_sources/attention/mask_bits.h"
 #include "kernel_sources/attention/prefill_wgmma.h"
-#include "kernel_sources/attention/work_map.h"
 #include "kernel_sources/common/constants.h"
 
 namespace jitney::policy {
@@ -116,20 +114,6 @@ int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts
     return std::clamp(alone, kMinDecodeStages, most);
 }
 
-int shared_bytes(KernelId kernel, int head_dim, int format, Tile tile, int stages, int q_stages,
-                 bool paged, int logits, bool mask) {
-    switch (kernel) {
-        case KernelId::attn_prefill_wgmma:
-            return prefill_wgmma_layout(head_dim, head_dim, tile.m, tile.n, q_stages, stages).bytes;
-        case KernelId::attn_prefill_mma:
-            return prefill_mma_layout(head_dim, tile.m, tile.n, paged, logits, mask).bytes;
-        case KernelId::attn_decode_mma:
-            return decode_mma_shared_bytes(head_dim, tile.m, tile.n, stages);
-        default:
-            return scalar_shared_bytes(head_dim, format == kFp32 ? 4 : 2, tile.m, tile.n);
-    }
-}
-
 }  // namespace
 
 AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts) {
@@ -159,13 +143,7 @@ AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const D
         default:
             tile = prefill_scalar_tile(p);
     }
-    return {tile.m,
-            tile.n,
-            stages,
-            q_stages,
-            tile.n * warps_a_step,
-            shared_bytes(kernel, p.head_dim, p.format, tile, stages, q_stages, p.paged,
-                         logits_bytes(p), p.mask)};
+    return {tile.m, tile.n, stages, q_stages, tile.n * warps_a_step};
 }
 
 int heads_taken_together(KernelId kernel, const AttentionProblem& p) {
@@ -186,22 +164,6 @@ int wgmma_heads_at_a_time(const AttentionProblem& p) {
     const std::int64_t all = product(p.batch, p.q_heads / together);
     return static_cast<int>(std::clamp<std::int64_t>(bytes / a_head * (p.group() / together), 1,
                                                      std::clamp<std::int64_t>(all, 1, kMaxTiles)));
-}
-
-int attention_shared_bytes(const Spec& spec) noexcept {
-    if (spec.kernel == KernelId::attn_work_map) {
-        return work_map_shared_bytes(value_of(spec, "threads"));
-    }
-    if (spec.kernel == KernelId::attn_mask_bits) {
-        return mask_bits_shared_bytes(value_of(spec, "threads"));
-    }
-    return shared_bytes(
-        spec.kernel, value_of(spec, "head_dim"), value_of(spec, "format"),
-        {value_of(spec, "tile_m"), value_of(spec, "tile_n")}, value_of(spec, "stages"),
-        value_of(spec, "q_stages"), value_of(spec, "kv") == kPagedKv,
-        row_logits_bytes(value_of(spec, "softcap") != 0 || value_of(spec, "alibi") != 0,
-                         logits_digest(spec) != 0),
-        value_of(spec, "mask") != 0);
 }
 
 }  // namespace jitney::policy

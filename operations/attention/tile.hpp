@@ -1,5 +1,4 @@
-// The tile of each attention kernel: which rows and keys a block takes at a time, and what memory
-// that needs.
+// The tile of each attention kernel: which rows and keys a block takes at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ struct AttentionTile {
     int stages = 0;        // of the rings of attn_decode_mma and attn_prefill_wgmma; 0 elsewhere
     int q_stages = 0;      // of the ring of tiles of Q of attn_prefill_wgmma
     int keys_a_step = 0;   // keys that a block goes through at a time
-    int shared_bytes = 0;  // dynamic, a block
+    int shared_bytes = 0;  // dynamic, a block: 0 until its specialization is known
 };
 
 AttentionTile attention_tile(KernelId kernel, const AttentionProblem& problem,

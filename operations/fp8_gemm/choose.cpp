@@ -10,25 +10,6 @@
 #include "operations/fp8_gemm/tile.hpp"
 
 namespace jitney::policy {
-namespace {
-
-bool is_fp8(int format) {
-    return format == kFp8E4m3 || format == kFp8E5m2;
-}
-
-int element_bytes(int format) {
-    if (format == kFp32) return 4;
-    return is_fp8(format) ? 1 : 2;
-}
-
-}  // namespace
-
-int fp8_gemm_shared_bytes(const Spec& spec) {
-    return jitney::fp8_gemm_shared_bytes(value_of(spec, "tile_m"), value_of(spec, "tile_n"),
-                                         value_of(spec, "stages"), value_of(spec, "unpack") != 0,
-                                         element_bytes(value_of(spec, "out")));
-}
-
 Candidate rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
     const KernelInfo& kernel = info(KernelId::fp8_gemm_mma);
     const auto reject = [&kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
@@ -63,7 +44,7 @@ Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, in
     choice.geometry.grid[0] = static_cast<unsigned>(blocks);
     choice.geometry.block[0] = static_cast<unsigned>(
         32 * fp8_gemm_warps(tile_m, tile_n, value_of(spec, "unpack") != 0).all());
-    choice.geometry.shared_bytes = fp8_gemm_shared_bytes(spec);
+    choice.geometry.shared_bytes = shared_bytes(spec);
     if (choice.splits > 1) {
         choice.workspace.partial_bytes =
             blocks * static_cast<std::size_t>(tile_m) * static_cast<std::size_t>(tile_n) * 4;

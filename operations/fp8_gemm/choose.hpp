@@ -56,7 +56,4 @@ Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, in
 // What products of such operands can ask for, whatever their sizes and alignment.
 std::vector<Spec> fp8_gemm_catalogue(const Fp8GemmProblem& shape, const DeviceFacts& facts);
 
-// Dynamic shared memory of a block.
-int fp8_gemm_shared_bytes(const Spec& spec);
-
 }  // namespace jitney::policy

@@ -81,7 +81,7 @@ ScratchBytes needed(const policy::Fp8GemmProblem& problem, const policy::DeviceF
 
 std::size_t workspace_bytes(const Fp8GemmArgs& args) {
     const policy::Fp8GemmProblem problem = checks::check(args, checks::Data::absent);
-    const Decision decision = decide(Operation::fp8_gemm, args.a.device);
+    const Decision decision = decide("fp8_gemm", args.a.device);
     if (decision.backend == Backend::reference) return 0;
     return own_workspace_bytes(needed(problem, facts_of(runtime::device(args.a.device.index))));
 }
@@ -89,7 +89,7 @@ std::size_t workspace_bytes(const Fp8GemmArgs& args) {
 void fp8_gemm(const Fp8GemmArgs& args, Stream stream) {
     const StartedCall started;
     const policy::Fp8GemmProblem problem = checks::check(args);
-    const Decision decision = decide(Operation::fp8_gemm, args.a.device);
+    const Decision decision = decide("fp8_gemm", args.a.device);
     if (does_nothing(args, problem)) return;
     if (decision.backend == Backend::reference) {
         run_reference(args);

@@ -162,24 +162,23 @@ bool fp8_gemm_begins_early(const Spec& spec, const DeviceFacts& facts) {
     if (tile_m < kComputeRows) return true;
     const bool unpack = value_of(spec, "unpack") != 0;
     const int by_registers = fp8_gemm_blocks_an_sm(tile_m, value_of(spec, "tile_n"), unpack, false);
-    return by_registers == 1 ||
-           2 * (fp8_gemm_shared_bytes(spec) + kReserve) > facts.shared_bytes_per_sm;
+    return by_registers == 1 || 2 * (shared_bytes(spec) + kReserve) > facts.shared_bytes_per_sm;
 }
 
 Spec fp8_gemm_spec(const Fp8GemmProblem& problem, const Fp8GemmTile& tile,
                    const DeviceFacts& facts) {
-    const bool unpack = !takes_fp8(facts.arch);
-    Spec spec;
-    spec.kernel = KernelId::fp8_gemm_mma;
-    spec.arch_number = facts.arch.number;
-    spec.arch_suffix = facts.arch.suffix;
-    std::size_t slot = 0;
-    for (const int value : {problem.a, problem.b, problem.out, tile.m, tile.n, tile.stages,
-                            problem.trans_a ? 1 : 0, problem.trans_b ? 1 : 0, unpack ? 1 : 0,
-                            promotes(problem, facts) ? 1 : 0, problem.aligned ? 0 : 1}) {
-        spec.values[slot++] = static_cast<std::int16_t>(value);
-    }
-    return spec;
+    return spec_of(KernelId::fp8_gemm_mma, facts.arch,
+                   {{"a", problem.a},
+                    {"b", problem.b},
+                    {"out", problem.out},
+                    {"tile_m", tile.m},
+                    {"tile_n", tile.n},
+                    {"stages", tile.stages},
+                    {"trans_a", problem.trans_a},
+                    {"trans_b", problem.trans_b},
+                    {"unpack", !takes_fp8(facts.arch)},
+                    {"promote", promotes(problem, facts)},
+                    {"unaligned", !problem.aligned}});
 }
 
 }  // namespace jitney::policy

@@ -15,7 +15,8 @@ constexpr int kBlocksAMultiprocessor = 2;
 
 ColumnSumsChoice choose_column_sums(const ColumnSumsProblem& problem, const DeviceFacts& facts) {
     ColumnSumsChoice choice;
-    choice.spec = spec_of(KernelId::column_sums, facts.arch, {problem.format, problem.out});
+    choice.spec = spec_of(KernelId::column_sums, facts.arch,
+                          {{"format", problem.format}, {"out", problem.out}});
     choice.column_blocks = (problem.cols - 1) / kColumnSumsCols + 1;
     const std::int64_t wanted =
         std::max(std::int64_t{1},

@@ -140,7 +140,7 @@ void run_on_gpu(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& o
 
 std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
                             const Device& device) {
-    if (decide(Operation::fp8_gemm, device).backend == Backend::reference) return 0;
+    if (decide("fp8_gemm", device).backend == Backend::reference) return 0;
     return workspace_bytes(pass, own, facts_of(runtime::device(device.index)));
 }
 
@@ -161,7 +161,7 @@ std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
 
 void run_pass(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
               const Workspace& workspace, const Device& device, Stream stream) {
-    const Decision decision = decide(Operation::fp8_gemm, device);
+    const Decision decision = decide("fp8_gemm", device);
     if (decision.backend == Backend::jit) return run_on_gpu(make, own, workspace, device, stream);
     std::vector<std::byte> memory(bytes_of(own));
     if (!memory.empty()) place(own, memory.data());

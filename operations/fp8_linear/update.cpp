@@ -9,15 +9,11 @@ constexpr int kThreads = 256;
 
 Fp8UpdateChoice choose_fp8_update(const DeviceFacts& facts) {
     Fp8UpdateChoice choice;
-    choice.spec = spec_of(KernelId::fp8_update, facts.arch, {kThreads});
+    choice.spec = spec_of(KernelId::fp8_update, facts.arch, {{"threads", kThreads}});
     choice.geometry.block[0] = kThreads;
     choice.geometry.programmatic = has_programmatic_launches(facts);
-    choice.geometry.shared_bytes = fp8_update_shared_bytes(choice.spec);
+    choice.geometry.shared_bytes = shared_bytes(choice.spec);
     return choice;
-}
-
-int fp8_update_shared_bytes(const Spec& spec) noexcept {
-    return value_of(spec, "threads") / 32 * 4;
 }
 
 }  // namespace jitney::policy

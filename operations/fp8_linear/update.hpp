@@ -14,7 +14,4 @@ struct Fp8UpdateChoice {
 
 Fp8UpdateChoice choose_fp8_update(const DeviceFacts& facts);
 
-// Dynamic shared memory of the block.
-int fp8_update_shared_bytes(const Spec& spec) noexcept;
-
 }  // namespace jitney::policy

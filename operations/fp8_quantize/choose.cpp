@@ -85,9 +85,12 @@ Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const D
     // Without codes their format is a number that the launch brings.
     const bool codes = problem.codes != kNoCodes;
     const bool software = codes && facts.arch.number < kConvertingArch;
-    choice.spec =
-        spec_of(KernelId::fp8_quantize, facts.arch,
-                {problem.format, codes ? problem.out : kFp8E4m3, problem.codes, amax, software});
+    choice.spec = spec_of(KernelId::fp8_quantize, facts.arch,
+                          {{"format", problem.format},
+                           {"out", codes ? problem.out : kFp8E4m3},
+                           {"codes", problem.codes},
+                           {"amax", amax},
+                           {"software", software}});
     choice.tiling = tiling_of(problem);
     const std::int64_t across = tiles_across_of(choice.tiling);
     const std::int64_t tiles = across * tiles_down_of(choice.tiling);
@@ -97,7 +100,7 @@ Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const D
     choice.geometry.grid[0] = static_cast<unsigned>(amax ? std::min(tiles, most) : tiles);
     choice.geometry.block[0] = kFp8QuantizeThreads;
     choice.geometry.programmatic = has_programmatic_launches(facts);
-    choice.geometry.shared_bytes = fp8_quantize_shared_bytes(choice.spec);
+    choice.geometry.shared_bytes = shared_bytes(choice.spec);
     choice.counter_bytes = amax ? sizeof(AmaxCounters) : 0;
     return choice;
 }
@@ -127,11 +130,6 @@ std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape,
     }
     specs.push_back(choose_fp8_quantize(problem, facts).spec);
     return specs;
-}
-
-int fp8_quantize_shared_bytes(const Spec& spec) noexcept {
-    return jitney::fp8_quantize_shared_bytes((value_of(spec, "codes") & kTransposedCodes) != 0,
-                                             value_of(spec, "amax") != 0);
 }
 
 }  // namespace jitney::policy

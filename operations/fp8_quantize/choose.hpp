@@ -65,7 +65,4 @@ Candidate rank_fp8_quantize(const Fp8QuantizeProblem& problem, const DeviceFacts
 // What such a problem can ask for, whatever its sizes, strides and alignment.
 std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape, const DeviceFacts& facts);
 
-// Dynamic shared memory of a block.
-int fp8_quantize_shared_bytes(const Spec& spec) noexcept;
-
 }  // namespace jitney::policy

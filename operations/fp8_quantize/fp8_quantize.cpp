@@ -122,7 +122,7 @@ std::size_t workspace_bytes(const Fp8QuantizeArgs& args) {
 void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream) {
     const StartedCall started;
     const checks::Fp8QuantizeCall call = checks::check(args);
-    const Decision decision = decide(Operation::fp8_quantize, args.x.device);
+    const Decision decision = decide("fp8_quantize", args.x.device);
     if (decision.backend == Backend::reference) {
         quantize_on_host(args, call);
     } else {

@@ -6,8 +6,6 @@
 namespace jitney::policy {
 namespace {
 
-constexpr int kMaxHeadDim = 512;
-
 // Half of the lanes would be idle at four elements each where a head is small.
 int width_of(const MergeStatesProblem& p) {
     const int wanted = p.head_dim <= 64 ? 2 : 4;
@@ -22,8 +20,9 @@ std::int64_t blocks_of(const MergeStatesProblem& p) {
 
 MergeStatesChoice choose_merge_states(const MergeStatesProblem& problem, const DeviceFacts& facts) {
     MergeStatesChoice choice;
-    choice.spec = spec_of(KernelId::attn_merge_states, facts.arch,
-                          {problem.head_dim, problem.format, width_of(problem)});
+    choice.spec = spec_of(
+        KernelId::attn_merge_states, facts.arch,
+        {{"head_dim", problem.head_dim}, {"format", problem.format}, {"width", width_of(problem)}});
     choice.geometry.grid[0] = static_cast<unsigned>(blocks_of(problem));
     choice.geometry.block[0] = kMergeThreads;
     return choice;
@@ -36,9 +35,8 @@ Candidate rank_merge_states(const MergeStatesProblem& problem, const DeviceFacts
     const auto reject = [](Reason reason, std::int64_t a, std::int64_t b) {
         return Candidate{KernelId::attn_merge_states, reason, a, b};
     };
-    if (problem.head_dim > kMaxHeadDim) {
-        return reject(Reason::head_dim_too_large, problem.head_dim, kMaxHeadDim);
-    }
+    const Candidate of_size = judge_head_dim(KernelId::attn_merge_states, problem.head_dim);
+    if (!of_size.accepted()) return of_size;
     if (blocks_of(problem) > kMaxGrid) {
         return reject(Reason::grid_too_large, blocks_of(problem), kMaxGrid);
     }

@@ -28,7 +28,6 @@ struct OperationOf<MergeStatesArgs> {
     using Choice = policy::MergeStatesChoice;
     using Params = OneLaunch<MergeStatesParams>;
 
-    static constexpr Operation kind = Operation::merge_states;
     static constexpr std::string_view name = "merge_states";
     static constexpr std::string_view otherwise = "merge fewer rows at a time, or use host tensors";
 

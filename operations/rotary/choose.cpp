@@ -43,7 +43,8 @@ RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& fact
     RotaryChoice choice;
     choice.pairs = pairs_of(problem);
     choice.spec =
-        spec_of(KernelId::rotary_emb, facts.arch, {problem.format, problem.style, choice.pairs});
+        spec_of(KernelId::rotary_emb, facts.arch,
+                {{"format", problem.format}, {"style", problem.style}, {"pairs", choice.pairs}});
     choice.items = items_of(problem, choice.pairs);
     choice.tokens_a_block = tokens_a_block(choice.items);
     choice.geometry.grid[0] = static_cast<unsigned>(blocks_of(problem, choice.tokens_a_block));

@@ -16,7 +16,6 @@ struct OperationOf<RotaryArgs> {
     using Choice = policy::RotaryChoice;
     using Params = OneLaunch<RotaryParams>;
 
-    static constexpr Operation kind = Operation::rotary;
     static constexpr std::string_view name = "rotary_emb";
     static constexpr std::string_view otherwise = "use another GPU, or host tensors";
 

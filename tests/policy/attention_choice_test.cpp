@@ -175,7 +175,7 @@ TEST_CASE("a forced kernel runs whatever it can, and nothing else") {
         const DeviceFacts facts = random_facts(random);
         CAPTURE(text_of(problem));
         CAPTURE(text_of(facts));
-        for (const Candidate& free : rank_attention(problem, facts)) {
+        for (const Candidate& free : rank_attention(problem, facts).candidates) {
             const auto choice = choose_attention(problem, facts, free.kernel);
             // Asked for by name, it takes the place of no other.
             REQUIRE(choice.has_value() ==
@@ -198,7 +198,7 @@ TEST_CASE("the choice is the first candidate that is accepted, every time") {
         const auto again = choose_attention(problem, facts);
         REQUIRE(choice.has_value() == again.has_value());
         const KernelId* first = nullptr;
-        const auto candidates = rank_attention(problem, facts);
+        const auto candidates = rank_attention(problem, facts).candidates;
         for (const Candidate& candidate : candidates) {
             if (candidate.accepted() && first == nullptr) first = &candidate.kernel;
         }

@@ -87,7 +87,7 @@ void check_grid(const AttentionProblem& p, const AttentionChoice& choice,
 }
 
 void check_shared(const AttentionChoice& choice, const DeviceFacts& facts) {
-    REQUIRE(choice.geometry.shared_bytes == attention_shared_bytes(choice.spec));
+    REQUIRE(choice.geometry.shared_bytes == shared_bytes(choice.spec));
     REQUIRE(choice.geometry.shared_bytes > 0);
     REQUIRE(choice.geometry.shared_bytes <= facts.shared_bytes_per_block);
 }
@@ -166,7 +166,7 @@ TEST_CASE("the geometry of random problems, every kernel forced") {
         const DeviceFacts facts = random_facts(random);
         CAPTURE(text_of(problem));
         CAPTURE(text_of(facts));
-        for (const Candidate& candidate : rank_attention(problem, facts)) {
+        for (const Candidate& candidate : rank_attention(problem, facts).candidates) {
             const auto choice = choose_attention(problem, facts, candidate.kernel);
             if (!choice) continue;
             check(problem, *choice, facts);

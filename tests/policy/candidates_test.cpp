@@ -49,7 +49,7 @@ std::string line_of(const Candidate& candidate) {
 
 Lines all_lines(const AttentionProblem& problem, const DeviceFacts& facts) {
     Lines result;
-    for (const Candidate& candidate : rank_attention(problem, facts))
+    for (const Candidate& candidate : rank_attention(problem, facts).candidates)
         result.push_back(line_of(candidate));
     return result;
 }
@@ -58,7 +58,7 @@ Lines all_lines(const AttentionProblem& problem, const DeviceFacts& facts) {
 Lines lines(const AttentionProblem& problem, const DeviceFacts& facts = kOther,
             std::optional<KernelId> forced = {}) {
     Lines result;
-    for (const Candidate& candidate : rank_attention(problem, facts, forced)) {
+    for (const Candidate& candidate : rank_attention(problem, facts, forced).candidates) {
         if (candidate.kernel == KernelId::attn_prefill_wgmma) continue;
         result.push_back(line_of(candidate));
     }
@@ -66,7 +66,7 @@ Lines lines(const AttentionProblem& problem, const DeviceFacts& facts = kOther,
 }
 
 std::string wgmma_line(const AttentionProblem& problem, const DeviceFacts& facts = kHopper) {
-    for (const Candidate& candidate : rank_attention(problem, facts)) {
+    for (const Candidate& candidate : rank_attention(problem, facts).candidates) {
         if (candidate.kernel == KernelId::attn_prefill_wgmma) return line_of(candidate);
     }
     return "none";
@@ -214,8 +214,8 @@ TEST_CASE("shared memory") {
         CHECK(line.ends_with(" bytes of shared memory, a block here has 1024"));
     }
     // The sentence has the number that the launch would need.
-    const Candidate candidate = rank_attention(prefill(), facts)[1];
-    CHECK(candidate.a == attention_shared_bytes(choose_attention(prefill(), kOther)->spec));
+    const Candidate candidate = rank_attention(prefill(), facts).candidates[1];
+    CHECK(candidate.a == shared_bytes(choose_attention(prefill(), kOther)->spec));
 }
 
 TEST_CASE("more blocks, rows or keys than the kernels count") {

@@ -86,7 +86,7 @@ TEST_CASE("a batch that is too large for the kernel is refused, not given to ano
     REQUIRE(choose_attention(problem, facts));
     problem.batch_invariant = true;
     CHECK(!choose_attention(problem, facts));
-    const auto reasons = rank_attention(problem, facts);
+    const auto reasons = rank_attention(problem, facts).candidates;
     CHECK(reasons[0].kernel == KernelId::attn_decode_mma);
     CHECK(reasons[0].reason == Reason::grid_too_large);
     CHECK(reasons[1].kernel == KernelId::attn_prefill_mma);

@@ -71,7 +71,7 @@ Spec random_spec_of_constants(const KernelInfo& kernel, Random& random) {
 Spec random_spec(const KernelInfo& kernel, Random& random) {
     for (;;) {
         const Spec spec = random_spec_of_constants(kernel, random);
-        if (kernel.why_not == nullptr || kernel.why_not(spec.values).empty()) return spec;
+        if (kernel.why_not == nullptr || kernel.why_not({spec}).empty()) return spec;
     }
 }
 
@@ -82,6 +82,7 @@ TEST_CASE("the registry is well formed") {
         CHECK(names.insert(kernel.name).second);
         CHECK(&info(kernel.id) == &kernel);
         CHECK(find_kernel(kernel.name) == &kernel);
+        CHECK(!kernel.operation.empty());
         std::set<std::string_view> constants;
         std::size_t slots = 0;
         for (const ConstantInfo& constant : kernel.constants) {
@@ -150,6 +151,55 @@ TEST_CASE("constants are found by name") {
     CHECK(value_of(spec, "tile") == 0);
     CHECK(value_of(spec, "pairs") == 0);
     CHECK(value_of(spec, "") == 0);
+}
+
+TEST_CASE("constants are given by name, in any order, and the others are 0") {
+    const Arch arch = {80, 0};
+    const Spec spec = spec_of(KernelId::attn_decode_mma, arch,
+                              {{"causal", 1},
+                               {"tile_n", 32},
+                               {"q_stages", 7},  // it has none
+                               {"head_dim", 64},
+                               {"tile_m", 16},
+                               {"stages", 6},
+                               {"format", 2},
+                               {"mask", 1}});
+    CHECK(spec == parse_spec("attn_decode_mma<head_dim=64,format=bf16,tile=16x32,stages=6,kv=dense,"
+                             "causal=1,mask=1>@sm_80"));
+    CHECK(text_of(spec_of(KernelId::attn_work_map, arch, {{"threads", 256}})) ==
+          "attn_work_map<threads=256>@sm_80");
+    CHECK(spec_of(KernelId::rotary_emb, arch) ==
+          spec_of(KernelId::rotary_emb, arch, {{"tile", 3}}));
+}
+
+TEST_CASE("the shared memory that the kernels use") {
+    const std::pair<const char*, int> used[] = {
+        {"attn_decode_scalar<head_dim=128,format=fp32,tile=4x32,kv=dense,causal=0>@sm_90a", 18564},
+        {"attn_decode_scalar<head_dim=256,format=bf16,tile=8x32,kv=dense,causal=1>@sm_75", 24708},
+        {"attn_decode_mma<head_dim=64,format=bf16,tile=16x32,stages=6,kv=dense,causal=0>@sm_90a",
+         110592},
+        {"attn_prefill_scalar<head_dim=128,format=fp32,tile=32x32,kv=dense,causal=1>@sm_90a",
+         32900},
+        {"attn_prefill_mma<head_dim=64,format=bf16,tile=128x48,kv=dense,causal=1>@sm_90a", 32256},
+        {"attn_prefill_mma<head_dim=32,format=bf16,tile=128x64,kv=dense,causal=1,mask=1>@sm_90a",
+         22016},
+        {"attn_prefill_wgmma<head_dim=64,format=bf16,tile=128x128,stages=3,q_stages=3,kv=dense,"
+         "causal=1>@sm_90a",
+         148112},
+        {"attn_work_map<threads=256>@sm_90a", 1024},
+        {"attn_mask_bits<threads=256>@sm_90a", 4256},
+        {"attn_merge_states<head_dim=128,format=bf16,width=4>@sm_90a", 0},
+        {"append_kv<format=bf16,pairs=4,queries=packed,kv=paged>@sm_90a", 12288},
+        {"rotary_emb<format=bf16,style=interleaved,pairs=4>@sm_90a", 0},
+        {"fp8_quantize<format=bf16,out=e4m3,codes=none,amax=1>@sm_90a", 32},
+        {"fp8_quantize<format=fp16,out=e5m2,codes=transposed,amax=1>@sm_90a", 8224},
+        {"fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=16x32,stages=16,trans_a=0,trans_b=1,unpack=1>"
+         "@sm_90a",
+         196608},
+        {"fp8_update<threads=256>@sm_90a", 32},
+        {"column_sums<format=bf16,out=bf16>@sm_90a", 8208}};
+    for (const auto& [text, bytes] : used)
+        CHECK_MESSAGE(shared_bytes(parse_spec(text)) == bytes, text);
 }
 
 TEST_CASE("what the compiler is given") {

@@ -62,7 +62,7 @@ policy::Geometry update_geometry(const policy::Spec& spec) {
     policy::Geometry geometry =
         policy::choose_fp8_update(policy::typical_facts(spec.arch())).geometry;
     geometry.block[0] = static_cast<unsigned>(policy::value_of(spec, "threads"));
-    geometry.shared_bytes = policy::fp8_update_shared_bytes(spec);
+    geometry.shared_bytes = policy::shared_bytes(spec);
     return geometry;
 }
 
