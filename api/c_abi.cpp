@@ -1,4 +1,4 @@
-// The calls of the C ABI: those of the C++ API, behind the translation of their arguments.
+// The calls of the C ABI that are of no operation.
 #include <fmt/format.h>
 
 #include <deque>
@@ -8,10 +8,10 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
+#include "jitney/attention.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
 #include "jitney/prewarm.hpp"
-#include "operations/last_run.hpp"
 #include "operations/logits_access.hpp"
 #include "operations/refuse.hpp"
 
@@ -34,15 +34,6 @@ thread_local Scopes scopes;
 
 // Far more than there are.
 constexpr std::size_t kMostSpecs = std::size_t{1} << 24;
-
-// An operation: where its arguments can't be read, nothing ran.
-template <class Body>
-jitney_status operation(Body&& body) noexcept {
-    return guarded([&] {
-        note_nothing_ran();
-        body();
-    });
-}
 
 // Values that are none of the enumerators are refused by what they are given to.
 static_assert(JITNEY_SCALAR == static_cast<int>(ops::Variant::scalar) &&
@@ -145,45 +136,6 @@ jitney_status jitney_logits_function_of(const char* given, const char* const* pa
         const LogitsFunction made(text(given, "text"), views);
         *function = reinterpret_cast<const jitney_logits_function*>(LogitsAccess::record(made));
     });
-}
-
-jitney_status jitney_attention(const jitney_attention_args* args, jitney_stream stream) {
-    return operation([&] { attention(arguments(args), stream); });
-}
-
-jitney_status jitney_attn_prefill(const jitney_attention_args* args, int variant,
-                                  jitney_stream stream) {
-    return operation(
-        [&] { ops::attn_prefill(arguments(args), static_cast<ops::Variant>(variant), stream); });
-}
-
-jitney_status jitney_attn_decode(const jitney_attention_args* args, int variant,
-                                 jitney_stream stream) {
-    return operation(
-        [&] { ops::attn_decode(arguments(args), static_cast<ops::Variant>(variant), stream); });
-}
-
-jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream stream) {
-    return operation([&] { rotary_emb(arguments(args), stream); });
-}
-
-jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream) {
-    return operation([&] {
-        MergeParts parts;
-        merge_states(arguments(args, parts), stream);
-    });
-}
-
-jitney_status jitney_append_kv(const jitney_append_kv_args* args, jitney_stream stream) {
-    return operation([&] { append_kv(arguments(args), stream); });
-}
-
-jitney_status jitney_fp8_quantize(const jitney_fp8_quantize_args* args, jitney_stream stream) {
-    return operation([&] { fp8_quantize(arguments(args), stream); });
-}
-
-jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream) {
-    return operation([&] { fp8_gemm(arguments(args), stream); });
 }
 
 jitney_status jitney_push_backend(int backend) {

@@ -8,12 +8,8 @@
 
 #include "api/c_abi_explain.hpp"
 
-#include "api/c_abi_arguments.hpp"
-#include "api/c_abi_error.hpp"
 #include "api/json_text.hpp"
 #include "jitney/explain.hpp"
-#include "jitney/fp8_linear.hpp"
-#include "operations/refuse.hpp"
 
 namespace jitney::c_abi {
 namespace {
@@ -56,73 +52,4 @@ std::string json_of(const Explanation& explanation) {
         explanation.split_keys, explanation.workspace_bytes, candidates_of(explanation.candidates));
 }
 
-namespace {
-
-// `question` asks the C++ API.
-template <class Question>
-jitney_status explain_call(const char** json, const Question& question) noexcept {
-    return guarded([&] {
-        if (json == nullptr) checks::refuse("json is null: point it to where the text shall go");
-        *json = nullptr;
-        thread_local std::string shown;
-        shown = json_of(question());
-        *json = shown.c_str();
-    });
-}
-
-std::string_view arch_of(const char* arch) {
-    return arch != nullptr ? std::string_view(arch) : std::string_view();
-}
-
-}  // namespace
 }  // namespace jitney::c_abi
-
-extern "C" {
-
-using namespace jitney;
-using namespace jitney::c_abi;
-
-jitney_status jitney_explain_attention(const jitney_attention_args* args, const char* arch,
-                                       const char** json) {
-    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
-}
-
-jitney_status jitney_explain_rotary(const jitney_rotary_args* args, const char* arch,
-                                    const char** json) {
-    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
-}
-
-jitney_status jitney_explain_append_kv(const jitney_append_kv_args* args, const char* arch,
-                                       const char** json) {
-    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
-}
-
-jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, const char* arch,
-                                          const char** json) {
-    return explain_call(json, [&] {
-        MergeParts parts;
-        return explain(arguments(args, parts), arch_of(arch));
-    });
-}
-
-jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, const char* arch,
-                                          const char** json) {
-    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
-}
-
-jitney_status jitney_explain_fp8_gemm(const jitney_fp8_gemm_args* args, const char* arch,
-                                      const char** json) {
-    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
-}
-
-jitney_status jitney_explain_fp8_linear(const jitney_fp8_linear_args* args, const char* arch,
-                                        const char** json) {
-    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
-}
-
-jitney_status jitney_explain_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
-                                                 const char* arch, const char** json) {
-    return explain_call(json, [&] { return explain(arguments(args), arch_of(arch)); });
-}
-
-}  // extern "C"

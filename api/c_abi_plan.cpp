@@ -6,6 +6,7 @@
 #include "api/c_abi_error.hpp"
 #include "api/c_abi_explain.hpp"
 #include "jitney/plan.hpp"
+#include "operations/attention/fields.hpp"
 #include "operations/last_run.hpp"
 #include "operations/refuse.hpp"
 
@@ -41,7 +42,8 @@ jitney_status jitney_attention_plan_create(const jitney_attention_args* args,
     return guarded([&] {
         jitney_attention_plan*& made = place(plan, "plan");
         made = std::make_unique<jitney_attention_plan>(
-                   jitney_attention_plan{AttentionPlan(arguments(args))})
+                   jitney_attention_plan{
+                       AttentionPlan(JITNEY_C_ARGUMENTS(attention, AttentionArgs, args))})
                    .release();
     });
 }
@@ -50,7 +52,7 @@ jitney_status jitney_attention_plan_run(const jitney_attention_plan* plan,
                                         const jitney_attention_args* args, jitney_stream stream) {
     return guarded([&] {
         note_nothing_ran();
-        known(plan).run(arguments(args), stream);
+        known(plan).run(JITNEY_C_ARGUMENTS(attention, AttentionArgs, args), stream);
     });
 }
 

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/c_abi_arguments.hpp"
@@ -30,6 +34,61 @@ struct Texts {
 
 void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
     all.insert(all.end(), more.begin(), more.end());
+}
+
+struct ServingCall {
+    std::string config;
+    std::string arch;  // empty: none was given
+    std::optional<DType> dtype;
+    std::optional<RotaryStyle> style;
+    KvCache cache = KvCache::paged;
+    LogitsFunction logits;
+
+    // Refers to this call.
+    ServingOptions options() const;
+};
+
+// One of a few words; nothing where none is given.
+template <class Value>
+std::optional<Value> word(const char* given, const char* name,
+                          std::initializer_list<std::pair<std::string_view, Value>> words) {
+    if (given == nullptr) return std::nullopt;
+    std::string known;
+    for (const auto& [each, value] : words) {
+        if (each == given) return value;
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
+    }
+    checks::refuse("{} is '{}', and must be one of {}", name, given, known);
+}
+
+ServingOptions ServingCall::options() const {
+    ServingOptions options;
+    options.dtype = dtype;
+    options.style = style;
+    if (logits) options.logits = &logits;
+    return options;
+}
+
+ServingCall arguments(const jitney_serving_args* given) {
+    const MemberPlace first = place_of(&jitney_serving_args::logits);
+    jitney_serving_args known{};
+    copy_known(&known, given,
+               {"jitney_serving_args", sizeof known, alignof(jitney_serving_args),
+                first.offset + first.bytes});
+    ServingCall call;
+    call.config = text(known.config, "config");
+    if (known.arch != nullptr) call.arch = known.arch;
+    call.dtype = word<DType>(known.format, "format",
+                             {{"bf16", DType::bf16}, {"fp16", DType::fp16}, {"fp32", DType::fp32}});
+    call.style = word<RotaryStyle>(
+        known.style, "style",
+        {{"interleaved", RotaryStyle::interleaved}, {"half_split", RotaryStyle::half_split}});
+    call.cache = word<KvCache>(known.kv_cache, "kv_cache",
+                               {{"paged", KvCache::paged}, {"padded", KvCache::padded}})
+                     .value_or(KvCache::paged);
+    Lists none;
+    take(call.logits, "logits", none, known.logits);
+    return call;
 }
 
 }  // namespace

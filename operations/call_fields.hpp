@@ -3,6 +3,7 @@
 // compiled.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "jitney/tensor.hpp"
+#include "operations/field_text.hpp"
 
 namespace jitney {
 
@@ -85,6 +87,18 @@ struct Field {
         Field field = *this;
         field.alignment = kAlignmentOfNumbers;
         return field;
+    }
+
+    // What it is to who reads the list, and the members of the C struct that it stands in: the last
+    // that is said of a field.
+    template <class... CMembers>
+    constexpr Told<Field, CMembers...> told(const char* meaning, const FieldText& text,
+                                            CMembers... c) const noexcept {
+        return {*this, meaning, text, {c...}};
+    }
+    template <class... CMembers>
+    constexpr Told<Field, CMembers...> told(const char* meaning, CMembers... c) const noexcept {
+        return {*this, meaning, {}, {c...}};
     }
 
     constexpr Access access_in(const Args& args) const noexcept {
@@ -203,23 +217,44 @@ constexpr void for_each_tensor(Args& args, const Visit& visit) {
 template <class Args>
 inline constexpr Args kNoCall{};
 
-template <class Args, std::size_t... i, class... Members>
-constexpr bool are_at_their_places(std::index_sequence<i...>, const Members&... members) {
-    const auto& all = CallFields<Args>::all;
-    return ((static_cast<const void*>(&(kNoCall<Args>.*std::get<i>(all).member)) ==
-             static_cast<const void*>(&members)) &&
-            ...);
+// A member of any type, of which brace initialization can be asked how many it takes.
+struct AnyMember {
+    template <class Value>
+    operator Value() const noexcept;
+};
+
+template <class Args, std::size_t... i>
+constexpr bool has_members(std::index_sequence<i...>) {
+    return requires {
+        Args{(static_cast<void>(i), AnyMember{})...};
+    };
 }
 
-// Whether these, all members of kNoCall<Args> as a structured binding names them, are the fields of
-// the list.
-template <class Args, class... Members>
-constexpr bool are_listed(const Members&... members) {
-    if constexpr (std::tuple_size_v<decltype(CallFields<Args>::all)> == sizeof...(Members)) {
-        return are_at_their_places<Args>(std::index_sequence_for<Members...>{}, members...);
+template <class Args, std::size_t count = 0>
+constexpr std::size_t members_of() {
+    if constexpr (has_members<Args>(std::make_index_sequence<count + 1>{})) {
+        return members_of<Args, count + 1>();
     } else {
-        return false;
+        return count;
     }
+}
+
+// Whether each member of the struct is one field of its list: one that is added to the struct does
+// not compile until it is listed, and so compared.
+template <class Args>
+constexpr bool lists_all_members() {
+    constexpr std::size_t count = std::tuple_size_v<decltype(CallFields<Args>::all)>;
+    const auto places = std::apply(
+        [](const auto&... field) {
+            return std::array<const void*, count>{&(kNoCall<Args>.*field.member)...};
+        },
+        CallFields<Args>::all);
+    for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            if (places[i] == places[j]) return false;
+        }
+    }
+    return count == members_of<Args>();
 }
 
 }  // namespace jitney

@@ -2,45 +2,71 @@
 #pragma once
 
 #include "jitney/append_kv.hpp"
-#include "operations/call_fields.hpp"
+#include "operations/attention/cache_texts.hpp"
+#include "operations/rotary/fields.hpp"
 
 namespace jitney {
 
 template <>
 struct CallFields<AppendKvArgs> {
     using Args = AppendKvArgs;
+    using C = jitney_append_kv_args;
+    static constexpr auto c_first = &C::reserved;
+    static constexpr const char* does =
+        "Appends new keys and values to a cache, rotated on the way or not";
+    static constexpr FieldText rows{
+        "[batch, new_len, kv_heads, head_dim] | [total_new, kv_heads, head_dim]",
+        fields::kFloating};
     static constexpr std::tuple all{
-        fields::read("new_k", &Args::new_k),
-        fields::read("new_v", &Args::new_v),
-        fields::read("new_indptr", &Args::new_indptr),
-        fields::updated("k", &Args::k),
-        fields::updated("v", &Args::v),
-        fields::read("kv_lens", &Args::kv_lens),
-        fields::read("kv_indptr", &Args::kv_indptr),
-        fields::read("req_to_token", &Args::req_to_token),
-        fields::read("req_pool_indices", &Args::req_pool_indices),
-        fields::read("block_table", &Args::block_table),
-        fields::read("kv_page_indptr", &Args::kv_page_indptr),
-        fields::read("kv_page_indices", &Args::kv_page_indices),
-        fields::read("last_page_len", &Args::last_page_len),
-        fields::read("cos", &Args::cos),
-        fields::read("sin", &Args::sin),
-        fields::read("positions", &Args::positions),
-        fields::plain("style", &Args::style),
-        fields::source("q", &Args::q),
-        fields::result("q_out", &Args::q_out, "q", &Args::q),
+        fields::read("new_k", &Args::new_k)
+            .told("the last keys of each request, which its length counts already", rows,
+                  &C::new_k),
+        fields::read("new_v", &Args::new_v).told("their values", rows, &C::new_v),
+        fields::read("new_indptr", &Args::new_indptr)
+            .told("ragged rows: request b has those from new_indptr[b] to new_indptr[b + 1]",
+                  fields::kEnds, &C::new_indptr),
+        fields::updated("k", &Args::k)
+            .told("the keys of the cache: padded, ragged or a pool of pages", fields::kKeys, &C::k),
+        fields::updated("v", &Args::v).told("its values", fields::kValues, &C::v),
+        fields::read("kv_lens", &Args::kv_lens)
+            .told(fields::kKvLensMean, fields::kLengths, &C::kv_lens),
+        fields::read("kv_indptr", &Args::kv_indptr)
+            .told(fields::kKvIndptrMean, fields::kEnds, &C::kv_indptr),
+        fields::read("req_to_token", &Args::req_to_token)
+            .told(fields::kReqToTokenMean, fields::kTokenTable, &C::req_to_token),
+        fields::read("req_pool_indices", &Args::req_pool_indices)
+            .told(fields::kReqPoolIndicesMean, fields::kLengths, &C::req_pool_indices),
+        fields::read("block_table", &Args::block_table)
+            .told(fields::kBlockTableMean, fields::kBlockTable, &C::block_table),
+        fields::read("kv_page_indptr", &Args::kv_page_indptr)
+            .told(fields::kKvPageIndptrMean, fields::kEnds, &C::kv_page_indptr),
+        fields::read("kv_page_indices", &Args::kv_page_indices)
+            .told(fields::kKvPageIndicesMean, fields::kPageList, &C::kv_page_indices),
+        fields::read("last_page_len", &Args::last_page_len)
+            .told(fields::kLastPageLenMean, fields::kLengths, &C::last_page_len),
+        fields::read("cos", &Args::cos)
+            .told("cosines, with which the keys are rotated as they are written",
+                  fields::kRotaryTable, &C::cos),
+        fields::read("sin", &Args::sin).told("sines, with cos", fields::kRotaryTable, &C::sin),
+        fields::read("positions", &Args::positions)
+            .told("the row of cos and sin for each new key; its place in its request where it is "
+                  "left out",
+                  {"[batch, new_len] | [new_len] | [total_new]", "int32|int64"}, &C::positions),
+        fields::plain("style", &Args::style)
+            .told("which elements are turned together: 2i and 2i + 1, or i and i + rotary_dim / 2",
+                  fields::kRotaryStyle, &C::style),
+        fields::source("q", &Args::q)
+            .told("queries of the same tokens, rotated in the same launch",
+                  {"[batch, new_len, q_heads, head_dim] | [total_new, q_heads, head_dim]",
+                   fields::kFloating},
+                  &C::q),
+        fields::result("q_out", &Args::q_out, "q", &Args::q)
+            .told("q rotated: q itself, in place, or memory apart from it",
+                  {.shape = "q", .like = "q", .when = "q"}, &C::q_out),
     };
 };
 
-// A member that is added is named here, then listed above.
-static_assert([] {
-    const auto& [new_k, new_v, new_indptr, k, v, kv_lens, kv_indptr, req_to_token, req_pool_indices,
-                 block_table, kv_page_indptr, kv_page_indices, last_page_len, cos, sin, positions,
-                 style, q, q_out] = kNoCall<AppendKvArgs>;
-    return are_listed<AppendKvArgs>(new_k, new_v, new_indptr, k, v, kv_lens, kv_indptr,
-                                    req_to_token, req_pool_indices, block_table, kv_page_indptr,
-                                    kv_page_indices, last_page_len, cos, sin, positions, style, q,
-                                    q_out);
-}());
+static_assert(lists_all_members<AppendKvArgs>());
+static_assert(covers_c_struct<CallFields<AppendKvArgs>, jitney_append_kv_args>());
 
 }  // namespace jitney

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "jitney/attention.hpp"
+#include "jitney/jitney.h"
+#include "operations/attention/cache_texts.hpp"
 #include "operations/call_fields.hpp"
 #include "operations/own_workspace.hpp"
 
@@ -21,58 +23,99 @@ bool at_logits_values(const AttentionArgs& args, const AttentionArgs& prepared) 
 template <>
 struct CallFields<AttentionArgs> {
     using Args = AttentionArgs;
+    using C = jitney_attention_args;
+    static constexpr auto c_first = &C::causal;
+    static constexpr const char* does = "softmax(scale * q k^T) v";
     static constexpr bool appends(const Args& args) noexcept { return args.new_k.has_value(); }
+    static constexpr FieldText heads{"[q_heads]", "fp32"};
+    static constexpr FieldText new_rows{"[batch, new_len, kv_heads, head_dim]", fields::kFloating};
     static constexpr std::tuple all{
-        fields::read("q", &Args::q),
-        fields::updated("k", &Args::k).only_where(&appends),
-        fields::updated("v", &Args::v).only_where(&appends),
-        fields::written("out", &Args::out),
-        fields::read("mask", &Args::mask),
-        fields::plain("causal", &Args::causal),
-        fields::plain("scale", &Args::scale),
-        fields::written("lse", &Args::lse),
-        fields::read("qo_indptr", &Args::qo_indptr),
+        fields::read("q", &Args::q)
+            .told("queries",
+                  {"[batch, q_len, q_heads, head_dim] | [total_q, q_heads, head_dim]",
+                   fields::kFloating},
+                  &C::q),
+        fields::updated("k", &Args::k)
+            .only_where(&appends)
+            .told("keys: of each request, of all of them (ragged), or a pool of pages",
+                  fields::written_with("new_k", fields::kKeys), &C::k),
+        fields::updated("v", &Args::v)
+            .only_where(&appends)
+            .told("values, likewise", fields::written_with("new_k", fields::kValues), &C::v),
+        fields::written("out", &Args::out).told("the result", {.shape = "q", .like = "q"}, &C::out),
+        fields::read("mask", &Args::mask)
+            .told("true = keep; a size of 1 counts for all",
+                  {"[batch, kv_len] | [batch, q_len, kv_len] | [batch, q_heads, q_len, kv_len]",
+                   "bool"},
+                  &C::mask),
+        fields::plain("causal", &Args::causal)
+            .told("query i sees the keys j <= i + (kv_len - q_len)", &C::causal),
+        fields::plain("scale", &Args::scale)
+            .told("factor of the scores, positive; 1 / sqrt(head_dim) where it is left out",
+                  &C::scale),
+        fields::written("lse", &Args::lse)
+            .told("natural log of the sum of each row's exponentials",
+                  {"[batch, q_heads, q_len] | [total_q, q_heads]", "fp32"}, &C::lse),
+        fields::read("qo_indptr", &Args::qo_indptr)
+            .told("ragged queries: request b has the rows qo_indptr[b] to qo_indptr[b + 1] of q",
+                  fields::kEnds, &C::qo_indptr),
         fields::plain("qo_indptr_host", &Args::qo_indptr_host)
-            .may_differ<Differs::in_runs>(&look::at_host_indptr),
-        fields::read("kv_lens", &Args::kv_lens),
-        fields::read("kv_indptr", &Args::kv_indptr),
-        fields::read("req_to_token", &Args::req_to_token),
-        fields::read("req_pool_indices", &Args::req_pool_indices),
-        fields::read("block_table", &Args::block_table),
-        fields::read("kv_page_indptr", &Args::kv_page_indptr),
+            .may_differ<Differs::in_runs>(&look::at_host_indptr)
+            .told("the numbers of qo_indptr, where they are known on the host", &C::qo_indptr_host,
+                  &C::qo_indptr),
+        fields::read("kv_lens", &Args::kv_lens)
+            .told(fields::kKvLensMean, fields::kLengths, &C::kv_lens),
+        fields::read("kv_indptr", &Args::kv_indptr)
+            .told(fields::kKvIndptrMean, fields::kEnds, &C::kv_indptr),
+        fields::read("req_to_token", &Args::req_to_token)
+            .told(fields::kReqToTokenMean, fields::kTokenTable, &C::req_to_token),
+        fields::read("req_pool_indices", &Args::req_pool_indices)
+            .told(fields::kReqPoolIndicesMean, fields::kLengths, &C::req_pool_indices),
+        fields::read("block_table", &Args::block_table)
+            .told(fields::kBlockTableMean, fields::kBlockTable, &C::block_table),
+        fields::read("kv_page_indptr", &Args::kv_page_indptr)
+            .told(fields::kKvPageIndptrMean, fields::kEnds, &C::kv_page_indptr),
         fields::read("kv_page_indices", &Args::kv_page_indices)
-            .may_differ<Differs::in_runs>(&look::at_page_list),
-        fields::read("last_page_len", &Args::last_page_len),
+            .may_differ<Differs::in_runs>(&look::at_page_list)
+            .told(fields::kKvPageIndicesMean, fields::kPageList, &C::kv_page_indices),
+        fields::read("last_page_len", &Args::last_page_len)
+            .told(fields::kLastPageLenMean, fields::kLengths, &C::last_page_len),
         fields::plain("max_kv_len", &Args::max_kv_len)
-            .may_differ<Differs::in_runs>(&look::at_max_kv_len),
-        fields::plain("window_left", &Args::window_left),
-        fields::plain("window_right", &Args::window_right),
-        fields::plain("softcap", &Args::softcap),
-        fields::read("alibi_slopes", &Args::alibi_slopes),
-        fields::read("sinks", &Args::sinks),
-        fields::read("new_k", &Args::new_k),
-        fields::read("new_v", &Args::new_v),
-        fields::plain("batch_invariant", &Args::batch_invariant),
+            .may_differ<Differs::in_runs>(&look::at_max_kv_len)
+            .told("about how many keys the longest request has, where tables are far wider",
+                  &C::max_kv_len),
+        fields::plain("window_left", &Args::window_left)
+            .told("keys before its own place that a query sees; -1: all", &C::has_window,
+                  &C::window_left),
+        fields::plain("window_right", &Args::window_right)
+            .told("keys after its own place that a query sees; -1: all", &C::has_window,
+                  &C::window_right),
+        fields::plain("softcap", &Args::softcap)
+            .told("scores become softcap * tanh(score / softcap); positive", &C::softcap),
+        fields::read("alibi_slopes", &Args::alibi_slopes)
+            .told("slope * |p - key| is subtracted from a score", heads, &C::alibi_slopes),
+        fields::read("sinks", &Args::sinks)
+            .told("a logit without a value that joins the denominator", heads, &C::sinks),
+        fields::read("new_k", &Args::new_k)
+            .told("the last keys of each request, which its length counts already: attended to, "
+                  "and written to their place in k",
+                  new_rows, &C::new_k),
+        fields::read("new_v", &Args::new_v).told("their values, written to v", new_rows, &C::new_v),
+        fields::plain("batch_invariant", &Args::batch_invariant)
+            .told("the result of a request does not depend, bit for bit, on who shares the batch",
+                  &C::batch_invariant),
         fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>),
-        fields::plain("logits", &Args::logits),
+            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
+            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
+        fields::plain("logits", &Args::logits)
+            .told("CUDA C++ that edits the scores, for tensors on a GPU", &C::logits),
         fields::plain("logits_values", &Args::logits_values)
-            .may_differ<Differs::in_calls>(&look::at_logits_values),
+            .may_differ<Differs::in_calls>(&look::at_logits_values)
+            .told("the values of its parameters", &C::logits_values, &C::logits),
     };
 };
 
-// A member that is added is named here, then listed above, and so compared.
-static_assert([] {
-    const auto& [q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens,
-                 kv_indptr, req_to_token, req_pool_indices, block_table, kv_page_indptr,
-                 kv_page_indices, last_page_len, max_kv_len, window_left, window_right, softcap,
-                 alibi_slopes, sinks, new_k, new_v, batch_invariant, workspace, logits,
-                 logits_values] = kNoCall<AttentionArgs>;
-    return are_listed<AttentionArgs>(
-        q, k, v, out, mask, causal, scale, lse, qo_indptr, qo_indptr_host, kv_lens, kv_indptr,
-        req_to_token, req_pool_indices, block_table, kv_page_indptr, kv_page_indices, last_page_len,
-        max_kv_len, window_left, window_right, softcap, alibi_slopes, sinks, new_k, new_v,
-        batch_invariant, workspace, logits, logits_values);
-}());
+static_assert(lists_all_members<AttentionArgs>());
+static_assert(covers_c_struct<CallFields<AttentionArgs>, jitney_attention_args>());
 
 }  // namespace jitney

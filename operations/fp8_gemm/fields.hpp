@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jitney/fp8_gemm.hpp"
+#include "jitney/jitney.h"
 #include "operations/call_fields.hpp"
 #include "operations/own_workspace.hpp"
 
@@ -10,28 +11,44 @@ namespace jitney {
 template <>
 struct CallFields<Fp8GemmArgs> {
     using Args = Fp8GemmArgs;
+    using C = jitney_fp8_gemm_args;
+    static constexpr auto c_first = &C::workspace_bytes;
+    static constexpr const char* does = "op(a) op(b) * dequant_scale + bias, of FP8 matrices";
     static constexpr std::tuple all{
-        fields::read("a", &Args::a),
-        fields::read("b", &Args::b),
-        fields::written("out", &Args::out),
-        fields::read("dequant_scale", &Args::dequant_scale).as_numbers(),
-        fields::read("bias", &Args::bias),
-        fields::read("out_multiplier", &Args::out_multiplier).as_numbers(),
-        fields::written("amax", &Args::amax).as_numbers(),
-        fields::plain("trans_a", &Args::trans_a),
-        fields::plain("trans_b", &Args::trans_b),
-        fields::plain("fast_accum", &Args::fast_accum),
+        fields::read("a", &Args::a)
+            .told("the left matrix", {"trans_a: [k, m] | [m, k]", fields::kFp8}, &C::a),
+        fields::read("b", &Args::b)
+            .told("the right matrix, in a's format or the other",
+                  {"trans_b: [n, k] | [k, n]", fields::kFp8}, &C::b),
+        fields::written("out", &Args::out)
+            .told("the product",
+                  {.shape = "[m, n]", .dtypes = "bf16|fp16|fp32|e4m3|e5m2", .option = "out"},
+                  &C::out),
+        fields::read("dequant_scale", &Args::dequant_scale)
+            .as_numbers()
+            .told("what turns products of codes into products of numbers", {"[1]", "fp32"},
+                  &C::dequant_scale),
+        fields::read("bias", &Args::bias).told("added to each row", {"[n]", "bf16|fp32"}, &C::bias),
+        fields::read("out_multiplier", &Args::out_multiplier)
+            .as_numbers()
+            .told("with an output in FP8, and only there: its codes are those of the result times "
+                  "this",
+                  {"[1]", "fp32"}, &C::out_multiplier),
+        fields::written("amax", &Args::amax)
+            .as_numbers()
+            .told("with an output in FP8: the largest |result|",
+                  {.shape = "[1]", .dtypes = "fp32", .when = "out_multiplier"}, &C::amax),
+        fields::plain("trans_a", &Args::trans_a).told("a is [k, m], not [m, k]", &C::trans_a),
+        fields::plain("trans_b", &Args::trans_b).told("b is [n, k], not [k, n]", &C::trans_b),
+        fields::plain("fast_accum", &Args::fast_accum)
+            .told(fields::kFastAccumMeans, &C::fast_accum),
         fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>),
+            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
+            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
     };
 };
 
-// A member that is added is named here, then listed above, and so compared.
-static_assert([] {
-    const auto& [a, b, out, dequant_scale, bias, out_multiplier, amax, trans_a, trans_b, fast_accum,
-                 workspace] = kNoCall<Fp8GemmArgs>;
-    return are_listed<Fp8GemmArgs>(a, b, out, dequant_scale, bias, out_multiplier, amax, trans_a,
-                                   trans_b, fast_accum, workspace);
-}());
+static_assert(lists_all_members<Fp8GemmArgs>());
+static_assert(covers_c_struct<CallFields<Fp8GemmArgs>, jitney_fp8_gemm_args>());
 
 }  // namespace jitney

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jitney/fp8_quantize.hpp"
+#include "jitney/jitney.h"
 #include "operations/call_fields.hpp"
 #include "operations/own_workspace.hpp"
 
@@ -10,26 +11,43 @@ namespace jitney {
 template <>
 struct CallFields<Fp8QuantizeArgs> {
     using Args = Fp8QuantizeArgs;
+    using C = jitney_fp8_quantize_args;
+    static constexpr auto c_first = &C::workspace_bytes;
+    static constexpr const char* does =
+        "Casts x * multiplier to an 8-bit floating format, saturating";
     static constexpr bool makes_multiplier(const Args& args) noexcept { return args.dynamic; }
     static constexpr std::tuple all{
-        fields::read("x", &Args::x),
-        fields::written("out", &Args::out),
-        fields::written("out_transposed", &Args::out_transposed),
-        fields::written("multiplier", &Args::multiplier).only_where(&makes_multiplier).as_numbers(),
-        fields::written("scale", &Args::scale).as_numbers(),
-        fields::written("amax", &Args::amax).as_numbers(),
-        fields::plain("dynamic", &Args::dynamic),
+        fields::read("x", &Args::x)
+            .told("what is cast", {"[rows..., cols]", fields::kFloating}, &C::x),
+        fields::written("out", &Args::out)
+            .told("the codes", {.shape = "x", .dtypes = fields::kFp8, .when = "always"}, &C::out),
+        fields::written("out_transposed", &Args::out_transposed)
+            .told("the codes of the matrix turned",
+                  {.shape = "[cols, rows]", .like = "out", .option = "transposed"},
+                  &C::out_transposed),
+        fields::written("multiplier", &Args::multiplier)
+            .only_where(&makes_multiplier)
+            .as_numbers()
+            .told("what x is multiplied by, 1 where it is left out; written where scaling is "
+                  "dynamic",
+                  {.shape = "[1]", .dtypes = "fp32", .when = "dynamic"}, &C::multiplier),
+        fields::written("scale", &Args::scale)
+            .as_numbers()
+            .told("1 / multiplier", {.shape = "[1]", .dtypes = "fp32", .when = "dynamic"},
+                  &C::scale),
+        fields::written("amax", &Args::amax)
+            .as_numbers()
+            .told("the largest |x|, before scaling; NaN where x holds one",
+                  {.shape = "[1]", .dtypes = "fp32", .when = "always"}, &C::amax),
+        fields::plain("dynamic", &Args::dynamic)
+            .told("the multiplier is made of x's own amax, in a second pass", &C::dynamic),
         fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>),
+            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
+            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
     };
 };
 
-// A member that is added is named here, then listed above, and so compared.
-static_assert([] {
-    const auto& [x, out, out_transposed, multiplier, scale, amax, dynamic, workspace] =
-        kNoCall<Fp8QuantizeArgs>;
-    return are_listed<Fp8QuantizeArgs>(x, out, out_transposed, multiplier, scale, amax, dynamic,
-                                       workspace);
-}());
+static_assert(lists_all_members<Fp8QuantizeArgs>());
+static_assert(covers_c_struct<CallFields<Fp8QuantizeArgs>, jitney_fp8_quantize_args>());
 
 }  // namespace jitney

@@ -1,6 +1,7 @@
 // The arguments of merge_states.
 #pragma once
 
+#include "jitney/jitney.h"
 #include "jitney/merge_states.hpp"
 #include "operations/call_fields.hpp"
 
@@ -9,30 +10,42 @@ namespace jitney {
 template <>
 struct CallFields<PartialState> {
     using Args = PartialState;
+    using C = jitney_partial_state;
     static constexpr std::tuple all{
-        fields::read("out", &Args::out),
-        fields::read("lse", &Args::lse),
+        fields::read("out", &Args::out)
+            .told("results of attention over some of the keys, behind each other",
+                  {"[parts, batch, q_len, heads, head_dim] | [parts, total_q, heads, head_dim]",
+                   fields::kFloating},
+                  &C::out),
+        fields::read("lse", &Args::lse)
+            .told("their LSE, natural log",
+                  {"[parts, batch, heads, q_len] | [parts, total_q, heads]", "fp32"}, &C::lse),
     };
 };
 
 template <>
 struct CallFields<MergeStatesArgs> {
     using Args = MergeStatesArgs;
+    using C = jitney_merge_states_args;
+    static constexpr auto c_first = &C::lse;
+    static constexpr const char* does =
+        "Merges partial results of attention over different keys into the result over all of them";
     static constexpr std::tuple all{
-        fields::plain("parts", &Args::parts),
-        fields::written("out", &Args::out),
-        fields::written("lse", &Args::lse),
+        fields::plain("parts", &Args::parts)
+            .told("one to 16 pairs of tensors; in C and C++ each may leave out the first size",
+                  &C::parts, &C::part_count),
+        fields::written("out", &Args::out)
+            .told("the merged result: in the memory of one part, with its lse, or apart",
+                  {.shape = "[batch, q_len, heads, head_dim] | [total_q, heads, head_dim]",
+                   .like = "parts.out"},
+                  &C::out),
+        fields::written("lse", &Args::lse)
+            .told("its LSE", {"[batch, heads, q_len] | [total_q, heads]", "fp32"}, &C::lse),
     };
 };
 
-// A member that is added is named here, then listed above, and so compared.
-static_assert([] {
-    const auto& [parts, out, lse] = kNoCall<MergeStatesArgs>;
-    return are_listed<MergeStatesArgs>(parts, out, lse);
-}());
-static_assert([] {
-    const auto& [out, lse] = kNoCall<PartialState>;
-    return are_listed<PartialState>(out, lse);
-}());
+static_assert(lists_all_members<MergeStatesArgs>() && lists_all_members<PartialState>());
+static_assert(covers_c_struct<CallFields<MergeStatesArgs>, jitney_merge_states_args>());
+static_assert(covers_c_struct<CallFields<PartialState>, jitney_partial_state>());
 
 }  // namespace jitney

@@ -1,30 +1,52 @@
 // The arguments of a rotary call.
 #pragma once
 
+#include "jitney/jitney.h"
 #include "jitney/rotary.hpp"
 #include "operations/call_fields.hpp"
 
 namespace jitney {
 
+namespace fields {
+inline constexpr FieldText kRotaryStyle{.words = "interleaved|half_split"};
+inline constexpr FieldText kRotaryTable{"[table_len, rotary_dim / 2]", "fp32"};
+}  // namespace fields
+
 template <>
 struct CallFields<RotaryArgs> {
     using Args = RotaryArgs;
+    using C = jitney_rotary_args;
+    static constexpr auto c_first = &C::reserved;
+    static constexpr const char* does = "Rotary position embedding of q and, in the same launch, k";
     static constexpr std::tuple all{
-        fields::source("q", &Args::q),
-        fields::source("k", &Args::k),
-        fields::result("q_out", &Args::q_out, "q", &Args::q),
-        fields::result("k_out", &Args::k_out, "k", &Args::k),
-        fields::read("cos", &Args::cos),
-        fields::read("sin", &Args::sin),
-        fields::read("positions", &Args::positions),
-        fields::plain("style", &Args::style),
+        fields::source("q", &Args::q)
+            .told("what is rotated",
+                  {.shape = "[batch, length, heads, head_dim]",
+                   .dtypes = fields::kFloating,
+                   .file = "x to out"},
+                  &C::q),
+        fields::source("k", &Args::k)
+            .told("rotated too", {"[batch, length, kv_heads, head_dim]", fields::kFloating}, &C::k),
+        fields::result("q_out", &Args::q_out, "q", &Args::q)
+            .told("q rotated: q itself, in place, or memory apart from it",
+                  {.shape = "q", .like = "q"}, &C::q_out),
+        fields::result("k_out", &Args::k_out, "k", &Args::k)
+            .told("k rotated, likewise", {.shape = "k", .like = "k", .when = "k"}, &C::k_out),
+        fields::read("cos", &Args::cos)
+            .told("cosines; twice the width is how many leading elements of a head are rotated",
+                  fields::kRotaryTable, &C::cos),
+        fields::read("sin", &Args::sin).told("sines", fields::kRotaryTable, &C::sin),
+        fields::read("positions", &Args::positions)
+            .told("the row of cos and sin for each token; its index along the length where it is "
+                  "left out",
+                  {"[batch, length] | [length]", "int32|int64"}, &C::positions),
+        fields::plain("style", &Args::style)
+            .told("which elements are turned together: 2i and 2i + 1, or i and i + rotary_dim / 2",
+                  fields::kRotaryStyle, &C::style),
     };
 };
 
-// A member that is added is named here, then listed above, and so compared.
-static_assert([] {
-    const auto& [q, k, q_out, k_out, cos, sin, positions, style] = kNoCall<RotaryArgs>;
-    return are_listed<RotaryArgs>(q, k, q_out, k_out, cos, sin, positions, style);
-}());
+static_assert(lists_all_members<RotaryArgs>());
+static_assert(covers_c_struct<CallFields<RotaryArgs>, jitney_rotary_args>());
 
 }  // namespace jitney

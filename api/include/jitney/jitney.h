@@ -210,6 +210,7 @@ typedef struct jitney_rotary_args {
 } jitney_rotary_args;
 
 jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream stream);
+jitney_status jitney_rotary_workspace(const jitney_rotary_args* args, size_t* bytes);
 
 /* What attention gave for the same queries over some of the keys. Both tensors may have one more
    dimension, the first: so many partial results behind each other. */
@@ -229,6 +230,7 @@ typedef struct jitney_merge_states_args {
 
 /* A part whose LSE is -inf has no influence; rows of such parts alone give 0 and LSE -inf. */
 jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream);
+jitney_status jitney_merge_states_workspace(const jitney_merge_states_args* args, size_t* bytes);
 
 /* Casting to the 8-bit floating formats: code = cast(x * multiplier), x is about code * scale,
    scale = 1 / multiplier. The fields are those of jitney::Fp8QuantizeArgs; each but x may be NULL.
@@ -277,6 +279,7 @@ typedef struct jitney_append_kv_args {
 } jitney_append_kv_args;
 
 jitney_status jitney_append_kv(const jitney_append_kv_args* args, jitney_stream stream);
+jitney_status jitney_append_kv_workspace(const jitney_append_kv_args* args, size_t* bytes);
 
 /* out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n]. The fields are those of
    jitney::Fp8GemmArgs; those that are NULL or 0 are left out. */
