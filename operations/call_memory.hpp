@@ -6,14 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
-#include "jitney/append_kv.hpp"
-#include "jitney/attention.hpp"
-#include "jitney/fp8_gemm.hpp"
-#include "jitney/fp8_linear.hpp"
-#include "jitney/fp8_quantize.hpp"
-#include "jitney/rotary.hpp"
 #include "jitney/workspace.hpp"
+#include "operations/call_fields.hpp"
 #include "operations/overlap.hpp"
 #include "operations/tensor_checks.hpp"
 
@@ -55,12 +51,66 @@ class CallMemory {
     Part found_other_{};
 };
 
+// The tensors of a call, those that are written first.
+class WrittenFirst {
+  public:
+    void reads(const char* name, const Tensor& tensor) noexcept;
+    void writes(const char* name, const Tensor& tensor) noexcept;
+    void updates(const char* in_name, const Tensor& in, const char* name,
+                 const Tensor& out) noexcept;
+
+    std::span<const Tensor* const> all() const noexcept { return {all_.data(), count_}; }
+    std::size_t written() const noexcept { return written_; }
+
+  private:
+    std::array<const Tensor*, 24> all_{};
+    std::size_t count_ = 0;
+    std::size_t written_ = 0;
+};
+
+// Tells `memory` the tensors of a call. A source is looked at with its result.
+template <class Memory, class Args>
+void add_tensors(Memory& memory, const Args& args) noexcept {
+    for_each_tensor(args, [&](const ListedTensor& listed, const Tensor& tensor) {
+        if (listed.source != nullptr) {
+            memory.updates(listed.source_name, *listed.source, listed.name, tensor);
+        } else if (listed.access == Access::written || listed.access == Access::updated) {
+            memory.writes(listed.name, tensor);
+        } else if (listed.access == Access::read) {
+            memory.reads(listed.name, tensor);
+        }
+    });
+}
+
 template <class Args>
-bool lies_apart(const Args& args) noexcept;
+const Workspace* workspace_of(const Args& args) noexcept {
+    if constexpr (requires { args.workspace; }) {
+        return &args.workspace;
+    } else {
+        return nullptr;
+    }
+}
+
+template <class Args>
+void add_memory(CallMemory& memory, const Args& args) noexcept {
+    add_tensors(memory, args);
+    if (const Workspace* workspace = workspace_of(args)) memory.writes(*workspace);
+}
+
+template <class Args>
+bool lies_apart(const Args& args) noexcept {
+    CallMemory memory;
+    add_memory(memory, args);
+    return memory.apart();
+}
 
 // Throws where it does not.
 template <class Args>
-void check_memory(const Args& args);
+void check_memory(const Args& args) {
+    CallMemory memory;
+    add_memory(memory, args);
+    memory.check();
+}
 
 // The check for calls of one form, whose tensors have their sizes and strides in common: how far
 // they reach is worked out once, and what is left are a few comparisons.
@@ -91,13 +141,52 @@ class FormMemory {
     std::size_t written_count_ = 0;
 };
 
-extern template class FormMemory<AttentionArgs>;
-extern template class FormMemory<RotaryArgs>;
-extern template class FormMemory<AppendKvArgs>;
-extern template class FormMemory<Fp8QuantizeArgs>;
-extern template class FormMemory<Fp8GemmArgs>;
-extern template class FormMemory<Fp8LinearArgs>;
-extern template class FormMemory<Fp8LinearBackwardArgs>;
+// Whose sizes may be others in each run of a plan.
+template <class Args>
+bool is_sized_anew(const Args& args, const Tensor& tensor) noexcept {
+    bool sized_anew = false;
+    for_each_tensor(args, [&](const ListedTensor& listed, const Tensor& each) {
+        sized_anew |= &each == &tensor && listed.differs != Differs::never;
+    });
+    return sized_anew;
+}
+
+template <class Args>
+FormMemory<Args>::FormMemory(const Args& args) noexcept {
+    WrittenFirst tensors;
+    add_tensors(tensors, args);
+    written_count_ = tensors.written();
+    for (const Tensor* tensor : tensors.all()) {
+        const Span span = span_of(*tensor);
+        const auto begin = reinterpret_cast<std::uintptr_t>(tensor->data);
+        parts_.at(count_++) = {
+            reinterpret_cast<const char*>(tensor) - reinterpret_cast<const char*>(&args),
+            begin - span.first, span.bytes, is_sized_anew(args, *tensor)};
+    }
+}
+
+template <class Args>
+bool FormMemory<Args>::apart_at_a_glance(const Args& args) const noexcept {
+    const auto* const begin = reinterpret_cast<const char*>(&args);
+    std::array<Span, kMostParts> spans;
+    for (std::size_t i = 0; i < count_; ++i) {
+        const auto* const tensor = reinterpret_cast<const Tensor*>(begin + parts_[i].place);
+        spans[i] = {reinterpret_cast<std::uintptr_t>(tensor->data) - parts_[i].below,
+                    parts_[i].bytes};
+        if (parts_[i].sized_anew) spans[i] = span_of(*tensor);
+    }
+    bool together = false;
+    for (std::size_t written = 0; written < written_count_; ++written) {
+        for (std::size_t i = written + 1; i < count_; ++i)
+            together |= meet(spans[written], spans[i]);
+    }
+    if (const Workspace* workspace = workspace_of(args)) {
+        const Span memory{reinterpret_cast<std::uintptr_t>(workspace->data), workspace->bytes};
+        for (std::size_t i = 0; i < count_; ++i)
+            together |= meet(memory, spans[i]);
+    }
+    return !together;
+}
 
 // Of two tensors.
 void check_apart(const Named& written, const Named& other);

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "operations/append_kv/fields.hpp"
 #include "operations/append_kv/form.hpp"
 #include "operations/attention/check_requests.hpp"
 #include "operations/call_memory.hpp"

@@ -3,6 +3,7 @@
 
 #include "operations/attention/check_logits.hpp"
 #include "operations/attention/check_requests.hpp"
+#include "operations/attention/fields.hpp"
 #include "operations/attention/tensor_maps.hpp"
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"

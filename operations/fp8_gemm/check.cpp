@@ -2,6 +2,7 @@
 
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
+#include "operations/fp8_gemm/fields.hpp"
 #include "operations/own_workspace.hpp"
 #include "operations/refuse.hpp"
 

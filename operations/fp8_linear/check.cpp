@@ -6,6 +6,7 @@
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
 #include "operations/check_enum.hpp"
+#include "operations/fp8_linear/fields.hpp"
 #include "operations/own_workspace.hpp"
 #include "operations/refuse.hpp"
 

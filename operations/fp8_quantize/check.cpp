@@ -3,6 +3,7 @@
 #include "kernel_sources/common/constants.h"
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
+#include "operations/fp8_quantize/fields.hpp"
 #include "operations/own_workspace.hpp"
 #include "operations/refuse.hpp"
 

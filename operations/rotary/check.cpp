@@ -5,6 +5,7 @@
 #include "operations/check_enum.hpp"
 #include "operations/refuse.hpp"
 #include "operations/rotary/check_tensors.hpp"
+#include "operations/rotary/fields.hpp"
 
 namespace jitney::checks {
 namespace {
