@@ -179,8 +179,10 @@ Result bench_rotary(int batches, Stream stream) {
 
     const policy::RotaryProblem problem = checks::check(args);
     const policy::RotaryChoice choice =
-        policy::choose_rotary(problem, facts_of(runtime::current_device()));
-    BareLaunch bare(choice.spec, choice.geometry, make_params(args, problem, choice), stream);
+        policy::rank_rotary(problem, facts_of(runtime::current_device())).choice.value();
+    RotaryParams params = form_params(args, problem, choice);
+    set_addresses(params, args);
+    BareLaunch bare(choice.spec, choice.geometry, params, stream);
     return compare("rotary_emb", batches, stream, std::ref(bare),
                    [&] { rotary_emb(args, stream); });
 }

@@ -74,12 +74,12 @@ class Catalogue {
         problem.head_dim = layer.head_dim;
         problem.packed = true;
         problem.paged = paged_;
-        add_append(problem);
+        add_once(all_, rank_append_kv(problem, facts_).choice);
         problem.rotary_dim = layer.rotary_dim;
         problem.q_heads = layer.q_heads;
         for (const AppendRotary style : styles_of(layer)) {
             problem.rotary = style;
-            add_append(problem);
+            add_once(all_, rank_append_kv(problem, facts_).choice);
         }
     }
 
@@ -90,14 +90,9 @@ class Catalogue {
         problem.heads = layer.q_heads + layer.kv_heads;
         problem.head_dim = layer.head_dim;
         problem.rotary_dim = layer.rotary_dim;
-        problem.tokens = 1;
         for (const AppendRotary style : styles_of(layer)) {
             problem.style = style == AppendRotary::half_split ? kHalfSplit : kInterleaved;
-            for (const bool in_place : {false, true}) {
-                problem.in_place = in_place;
-                if (rank_rotary(problem, facts_).accepted())
-                    add({choose_rotary(problem, facts_).spec});
-            }
+            add(rotary_catalogue(problem, facts_));
         }
     }
 
@@ -108,9 +103,7 @@ class Catalogue {
         problem.aligned = rows_are_aligned(model_, layer);
         problem.head_dim = layer.head_dim;
         problem.rows = 1;
-        if (rank_merge_states(problem, facts_).accepted()) {
-            add({choose_merge_states(problem, facts_).spec});
-        }
+        add_once(all_, rank_merge_states(problem, facts_).choice);
     }
 
     std::vector<Spec> all() const { return all_; }
@@ -119,12 +112,6 @@ class Catalogue {
     void add(const std::vector<Spec>& specs) {
         for (const Spec& spec : specs)
             add_once(all_, spec);
-    }
-
-    void add_append(const AppendKvProblem& problem) {
-        if (rank_append_kv(problem, facts_).accepted()) {
-            add({choose_append_kv(problem, facts_).spec});
-        }
     }
 
     const Model& model_;

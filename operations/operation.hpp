@@ -63,14 +63,7 @@ class Steps {
 };
 
 using policy::Ranking;
-
-// The ranking of an operation that one kernel does.
-template <class Choice, class Choose>
-Ranking<Choice> ranking_of_one(const policy::Candidate& candidate, const Choose& choose) {
-    Ranking<Choice> ranking{{candidate}, std::nullopt};
-    if (candidate.accepted()) ranking.choice = choose();
-    return ranking;
-}
+using policy::ranking_of_one;
 
 // The parameters of an operation of one launch.
 template <class Params>

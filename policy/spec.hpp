@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,11 @@ Spec spec_of(KernelId kernel, const Arch& arch,
              std::initializer_list<NamedValue> values = {}) noexcept;
 // Adds one to a list that has each once.
 void add_once(std::vector<Spec>& specs, const Spec& spec);
+// The one that was chosen, where one was.
+template <class Choice>
+void add_once(std::vector<Spec>& specs, const std::optional<Choice>& choice) {
+    if (choice) add_once(specs, choice->spec);
+}
 
 // Throws Error (invalid_argument) that says what is wrong with the text, and what would be right.
 Spec parse_spec(std::string_view text);

@@ -55,9 +55,7 @@ std::int64_t blocks_of(const AppendKvProblem& p) {
     return ceil_div(p.tokens, tokens);
 }
 
-}  // namespace
-
-AppendKvChoice choose_append_kv(const AppendKvProblem& problem, const DeviceFacts& facts) {
+AppendKvChoice choice_of(const AppendKvProblem& problem, const DeviceFacts& facts) {
     const int pairs = pairs_of(problem);
     const Items items = items_of(problem, pairs);
     AppendKvChoice choice;
@@ -77,7 +75,7 @@ AppendKvChoice choose_append_kv(const AppendKvProblem& problem, const DeviceFact
     return choice;
 }
 
-Candidate rank_append_kv(const AppendKvProblem& problem, const DeviceFacts& facts) {
+Candidate judge(const AppendKvProblem& problem, const DeviceFacts& facts) {
     const Candidate candidate =
         judge_arch_and_format(KernelId::append_kv, facts.arch, problem.format);
     if (!candidate.accepted()) return candidate;
@@ -93,17 +91,11 @@ Candidate rank_append_kv(const AppendKvProblem& problem, const DeviceFacts& fact
     return candidate;
 }
 
-std::vector<Spec> append_kv_catalogue(const AppendKvProblem& shape, const DeviceFacts& facts) {
-    std::vector<Spec> specs;
-    AppendKvProblem problem = shape;
-    problem.tokens = 1;
-    for (const bool aligned : {true, false}) {
-        problem.aligned = aligned;
-        if (rank_append_kv(problem, facts).accepted()) {
-            add_once(specs, choose_append_kv(problem, facts).spec);
-        }
-    }
-    return specs;
+}  // namespace
+
+Ranking<AppendKvChoice> rank_append_kv(const AppendKvProblem& problem, const DeviceFacts& facts) {
+    return ranking_of_one<AppendKvChoice>(judge(problem, facts),
+                                          [&] { return choice_of(problem, facts); });
 }
 
 }  // namespace jitney::policy

@@ -1,8 +1,6 @@
 // Which specialization of append_kv runs a problem, and in which geometry.
 #pragma once
 
-#include <vector>
-
 #include "policy/candidates.hpp"
 #include "policy/device_facts.hpp"
 #include "policy/spec.hpp"
@@ -36,13 +34,7 @@ struct AppendKvChoice {
     int tokens_a_block = 1;
 };
 
-// For a problem that rank_append_kv accepts.
-AppendKvChoice choose_append_kv(const AppendKvProblem& problem, const DeviceFacts& facts);
-
-// The one candidate, with its reason.
-Candidate rank_append_kv(const AppendKvProblem& problem, const DeviceFacts& facts);
-
-// What appending in such a shape can ask for, whatever the alignment.
-std::vector<Spec> append_kv_catalogue(const AppendKvProblem& shape, const DeviceFacts& facts);
+// The one candidate, and its choice.
+Ranking<AppendKvChoice> rank_append_kv(const AppendKvProblem& problem, const DeviceFacts& facts);
 
 }  // namespace jitney::policy

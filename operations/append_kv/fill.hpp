@@ -12,12 +12,5 @@ AppendKvParams form_params(const AppendKvArgs& args, const policy::AppendKvProbl
                            const policy::AppendKvChoice& choice) noexcept;
 // The rest.
 void set_addresses(AppendKvParams& params, const AppendKvArgs& args) noexcept;
-// Both.
-inline AppendKvParams make_params(const AppendKvArgs& args, const policy::AppendKvProblem& problem,
-                                  const policy::AppendKvChoice& choice) noexcept {
-    AppendKvParams params = form_params(args, problem, choice);
-    set_addresses(params, args);
-    return params;
-}
 
 }  // namespace jitney

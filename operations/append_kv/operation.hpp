@@ -24,8 +24,7 @@ struct OperationOf<AppendKvArgs> {
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId>) {
-        return ranking_of_one<Choice>(policy::rank_append_kv(problem, facts),
-                                      [&] { return policy::choose_append_kv(problem, facts); });
+        return policy::rank_append_kv(problem, facts);
     }
     static Steps steps(const Choice& choice) noexcept { return {{choice.spec, choice.geometry}}; }
     static ScratchBytes scratch(const Choice&) noexcept { return {}; }

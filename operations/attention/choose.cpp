@@ -300,7 +300,7 @@ std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const Devic
         const std::optional<AttentionChoice> choice = choose_attention(problem, device);
         if (!choice) return;
         for (const auto& helper : {choice->work_map, choice->mask_bits}) {
-            if (helper) add_once(specs, helper->spec);
+            add_once(specs, helper);
         }
         add_once(specs, choice->spec);
     };

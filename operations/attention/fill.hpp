@@ -18,16 +18,6 @@ AttentionParams form_params(const AttentionArgs& args, const policy::AttentionPr
 void set_addresses(AttentionParams& params, const AttentionArgs& args,
                    const policy::AttentionChoice& choice, void* scratch, void* counters) noexcept;
 
-// Both.
-inline AttentionParams make_params(const AttentionArgs& args,
-                                   const policy::AttentionProblem& problem,
-                                   const policy::AttentionChoice& choice, void* scratch,
-                                   void* counters) noexcept {
-    AttentionParams params = form_params(args, problem, choice);
-    set_addresses(params, args, choice, scratch, counters);
-    return params;
-}
-
 // The same for attn_prefill_wgmma, whose `attention` is there. Asks the driver for tensor maps, and
 // throws Error where it refuses.
 void form_wgmma_params(PrefillWgmmaParams& params, const AttentionArgs& args,
@@ -41,11 +31,5 @@ void set_wgmma_addresses(PrefillWgmmaParams& params, const AttentionArgs& args,
 WorkMapParams form_map_params(const AttentionParams& attention,
                               const policy::AttentionChoice& choice) noexcept;
 void set_addresses(WorkMapParams& params, const AttentionParams& attention) noexcept;
-inline WorkMapParams make_map_params(const AttentionParams& attention,
-                                     const policy::AttentionChoice& choice) noexcept {
-    WorkMapParams params = form_map_params(attention, choice);
-    set_addresses(params, attention);
-    return params;
-}
 
 }  // namespace jitney

@@ -16,9 +16,7 @@ std::int64_t blocks_of(const MergeStatesProblem& p) {
     return ceil_div(p.rows, kMergeRows);
 }
 
-}  // namespace
-
-MergeStatesChoice choose_merge_states(const MergeStatesProblem& problem, const DeviceFacts& facts) {
+MergeStatesChoice choice_of(const MergeStatesProblem& problem, const DeviceFacts& facts) {
     MergeStatesChoice choice;
     choice.spec = spec_of(
         KernelId::attn_merge_states, facts.arch,
@@ -28,7 +26,7 @@ MergeStatesChoice choose_merge_states(const MergeStatesProblem& problem, const D
     return choice;
 }
 
-Candidate rank_merge_states(const MergeStatesProblem& problem, const DeviceFacts& facts) {
+Candidate judge(const MergeStatesProblem& problem, const DeviceFacts& facts) {
     const Candidate candidate =
         judge_arch_and_format(KernelId::attn_merge_states, facts.arch, problem.format);
     if (!candidate.accepted()) return candidate;
@@ -43,18 +41,12 @@ Candidate rank_merge_states(const MergeStatesProblem& problem, const DeviceFacts
     return candidate;
 }
 
-std::vector<Spec> merge_states_catalogue(const MergeStatesProblem& shape,
-                                         const DeviceFacts& facts) {
-    std::vector<Spec> specs;
-    MergeStatesProblem problem = shape;
-    problem.rows = 1;
-    for (const bool aligned : {true, false}) {
-        problem.aligned = aligned;
-        if (rank_merge_states(problem, facts).accepted()) {
-            add_once(specs, choose_merge_states(problem, facts).spec);
-        }
-    }
-    return specs;
+}  // namespace
+
+Ranking<MergeStatesChoice> rank_merge_states(const MergeStatesProblem& problem,
+                                             const DeviceFacts& facts) {
+    return ranking_of_one<MergeStatesChoice>(judge(problem, facts),
+                                             [&] { return choice_of(problem, facts); });
 }
 
 }  // namespace jitney::policy

@@ -1,8 +1,6 @@
 // Which specialization of attn_merge_states runs a problem, and in which geometry.
 #pragma once
 
-#include <vector>
-
 #include "policy/candidates.hpp"
 #include "policy/device_facts.hpp"
 #include "policy/spec.hpp"
@@ -21,13 +19,8 @@ struct MergeStatesChoice {
     Geometry geometry;
 };
 
-// For a problem that rank_merge_states accepts.
-MergeStatesChoice choose_merge_states(const MergeStatesProblem& problem, const DeviceFacts& facts);
-
-// The one candidate, with its reason.
-Candidate rank_merge_states(const MergeStatesProblem& problem, const DeviceFacts& facts);
-
-// What merging results of that shape can ask for, whatever the alignment.
-std::vector<Spec> merge_states_catalogue(const MergeStatesProblem& shape, const DeviceFacts& facts);
+// The one candidate, and its choice.
+Ranking<MergeStatesChoice> rank_merge_states(const MergeStatesProblem& problem,
+                                             const DeviceFacts& facts);
 
 }  // namespace jitney::policy

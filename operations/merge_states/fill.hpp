@@ -12,12 +12,5 @@ MergeStatesParams form_params(const MergeStatesArgs& args,
                               const policy::MergeStatesProblem& problem) noexcept;
 // The rest.
 void set_addresses(MergeStatesParams& params, const MergeStatesArgs& args) noexcept;
-// Both.
-inline MergeStatesParams make_params(const MergeStatesArgs& args,
-                                     const policy::MergeStatesProblem& problem) noexcept {
-    MergeStatesParams params = form_params(args, problem);
-    set_addresses(params, args);
-    return params;
-}
 
 }  // namespace jitney

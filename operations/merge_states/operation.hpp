@@ -35,8 +35,7 @@ struct OperationOf<MergeStatesArgs> {
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId>) {
-        return ranking_of_one<Choice>(policy::rank_merge_states(problem, facts),
-                                      [&] { return policy::choose_merge_states(problem, facts); });
+        return policy::rank_merge_states(problem, facts);
     }
     static Steps steps(const Choice& choice) noexcept { return {{choice.spec, choice.geometry}}; }
     static ScratchBytes scratch(const Choice&) noexcept { return {}; }

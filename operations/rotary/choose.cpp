@@ -37,9 +37,7 @@ std::int64_t blocks_of(const RotaryProblem& p, int tokens_a_block) {
     return ceil_div(p.tokens, tokens_a_block);
 }
 
-}  // namespace
-
-RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& facts) {
+RotaryChoice choice_of(const RotaryProblem& problem, const DeviceFacts& facts) {
     RotaryChoice choice;
     choice.pairs = pairs_of(problem);
     choice.spec =
@@ -52,7 +50,7 @@ RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& fact
     return choice;
 }
 
-Candidate rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts) {
+Candidate judge(const RotaryProblem& problem, const DeviceFacts& facts) {
     const Candidate candidate =
         judge_arch_and_format(KernelId::rotary_emb, facts.arch, problem.format);
     if (!candidate.accepted()) return candidate;
@@ -68,18 +66,20 @@ Candidate rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts) {
     return candidate;
 }
 
+}  // namespace
+
+Ranking<RotaryChoice> rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts) {
+    return ranking_of_one<RotaryChoice>(judge(problem, facts),
+                                        [&] { return choice_of(problem, facts); });
+}
+
 std::vector<Spec> rotary_catalogue(const RotaryProblem& shape, const DeviceFacts& facts) {
     std::vector<Spec> specs;
     RotaryProblem problem = shape;
     problem.tokens = 1;
-    for (const bool aligned : {true, false}) {
-        for (const bool in_place : {false, true}) {
-            problem.aligned = aligned;
-            problem.in_place = in_place;
-            if (rank_rotary(problem, facts).accepted()) {
-                add_once(specs, choose_rotary(problem, facts).spec);
-            }
-        }
+    for (const bool in_place : {false, true}) {
+        problem.in_place = in_place;
+        add_once(specs, rank_rotary(problem, facts).choice);
     }
     return specs;
 }

@@ -28,13 +28,10 @@ struct RotaryChoice {
     int tokens_a_block = 1;
 };
 
-// For a problem that rank_rotary accepts.
-RotaryChoice choose_rotary(const RotaryProblem& problem, const DeviceFacts& facts);
+// The one candidate, and its choice.
+Ranking<RotaryChoice> rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts);
 
-// The one candidate, with its reason.
-Candidate rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts);
-
-// What rotary of such a shape can ask for, whatever the alignment.
+// What rotary of such a shape and alignment can ask for.
 std::vector<Spec> rotary_catalogue(const RotaryProblem& shape, const DeviceFacts& facts);
 
 }  // namespace jitney::policy

@@ -12,12 +12,5 @@ RotaryParams form_params(const RotaryArgs& args, const policy::RotaryProblem& pr
                          const policy::RotaryChoice& choice) noexcept;
 // The rest.
 void set_addresses(RotaryParams& params, const RotaryArgs& args) noexcept;
-// Both.
-inline RotaryParams make_params(const RotaryArgs& args, const policy::RotaryProblem& problem,
-                                const policy::RotaryChoice& choice) noexcept {
-    RotaryParams params = form_params(args, problem, choice);
-    set_addresses(params, args);
-    return params;
-}
 
 }  // namespace jitney

@@ -23,8 +23,7 @@ struct OperationOf<RotaryArgs> {
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId>) {
-        return ranking_of_one<Choice>(policy::rank_rotary(problem, facts),
-                                      [&] { return policy::choose_rotary(problem, facts); });
+        return policy::rank_rotary(problem, facts);
     }
     static Steps steps(const Choice& choice) noexcept { return {{choice.spec, choice.geometry}}; }
     static ScratchBytes scratch(const Choice&) noexcept { return {}; }

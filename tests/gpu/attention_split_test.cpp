@@ -6,10 +6,10 @@
 
 #include "jitney/backend.hpp"
 #include "operations/attention/choose.hpp"
-#include "operations/attention/fill.hpp"
 #include "operations/check.hpp"
 #include "operations/kernel_launch.hpp"
 #include "tests/gpu/attention_case.hpp"
+#include "tests/support/made_params.hpp"
 
 namespace jitney::tests {
 namespace {

@@ -102,6 +102,14 @@ std::vector<AttentionProblem> attention_shapes(Extent extent) {
     return shapes;
 }
 
+template <class Problem>
+void add_both_alignments(std::vector<Problem>& shapes, Problem shape) {
+    for (const bool aligned : {true, false}) {
+        shape.aligned = aligned;
+        shapes.push_back(shape);
+    }
+}
+
 std::vector<RotaryProblem> rotary_shapes() {
     std::vector<RotaryProblem> shapes;
     for (const int format : {kBf16, kFp16, kFp32}) {
@@ -112,7 +120,7 @@ std::vector<RotaryProblem> rotary_shapes() {
             shape.heads = 40;
             shape.head_dim = 128;
             shape.rotary_dim = 128;
-            shapes.push_back(shape);
+            add_both_alignments(shapes, shape);
         }
     }
     return shapes;
@@ -134,7 +142,8 @@ std::vector<AppendKvProblem> append_kv_shapes() {
             shape.rotary = rotary;
             shape.rotary_dim = rotary == AppendRotary::none ? 0 : 128;
             shape.q_heads = rotary == AppendRotary::none ? 0 : 32;
-            shapes.push_back(shape);
+            shape.tokens = 1;
+            add_both_alignments(shapes, shape);
         }
     }
     return shapes;
@@ -147,7 +156,8 @@ std::vector<MergeStatesProblem> merge_states_shapes() {
         MergeStatesProblem shape;
         shape.format = format;
         shape.head_dim = head_dim;
-        shapes.push_back(shape);
+        shape.rows = 1;
+        add_both_alignments(shapes, shape);
     }
     return shapes;
 }
@@ -219,9 +229,9 @@ std::vector<policy::Spec> standard_catalogue(Arch arch, Extent extent) {
     for (const RotaryProblem& shape : rotary_shapes())
         add(policy::rotary_catalogue(shape, facts));
     for (const AppendKvProblem& shape : append_kv_shapes())
-        add(policy::append_kv_catalogue(shape, facts));
+        policy::add_once(specs, policy::rank_append_kv(shape, facts).choice);
     for (const MergeStatesProblem& shape : merge_states_shapes())
-        add(policy::merge_states_catalogue(shape, facts));
+        policy::add_once(specs, policy::rank_merge_states(shape, facts).choice);
     for (const Fp8QuantizeProblem& shape : fp8_quantize_shapes(extent))
         add(policy::fp8_quantize_catalogue(shape, facts));
     for (Fp8GemmProblem shape : fp8_gemm_shapes(extent)) {

@@ -128,16 +128,16 @@ void check_steps(const Model& model, CacheForm cache, const DeviceFacts& facts, 
                                    .rotary_dim = layer.rotary_dim,
                                    .in_place = random.chance(0.5),
                                    .aligned = is_aligned(model, layer)};
-        if (layer.rotary_dim != 0 && rank_rotary(rotary, device).accepted()) {
-            ask(choose_rotary(rotary, device).spec, text_of(p));
+        if (layer.rotary_dim != 0 && rank_rotary(rotary, device).choice.has_value()) {
+            ask(rank_rotary(rotary, device).choice.value().spec, text_of(p));
         }
         if (layer.part == LayerPart::encoder) continue;
         const MergeStatesProblem merge{.format = model.format,
                                        .rows = p.q_len,
                                        .head_dim = layer.head_dim,
                                        .aligned = is_aligned(model, layer)};
-        if (rank_merge_states(merge, device).accepted()) {
-            ask(choose_merge_states(merge, device).spec, text_of(p));
+        if (rank_merge_states(merge, device).choice.has_value()) {
+            ask(rank_merge_states(merge, device).choice.value().spec, text_of(p));
         }
         AppendKvProblem append{.format = model.format,
                                .tokens = p.q_len,
@@ -153,8 +153,8 @@ void check_steps(const Model& model, CacheForm cache, const DeviceFacts& facts, 
             append.q_heads = random.chance(0.5) ? layer.q_heads : 0;
             append.q_in_place = random.chance(0.5);
         }
-        if (rank_append_kv(append, device).accepted()) {
-            ask(choose_append_kv(append, device).spec, text_of(p));
+        if (rank_append_kv(append, device).choice.has_value()) {
+            ask(rank_append_kv(append, device).choice.value().spec, text_of(p));
         }
     }
 }

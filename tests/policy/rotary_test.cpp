@@ -64,9 +64,9 @@ TEST_CASE("random problems: every element once, every token once") {
         const RotaryProblem problem = random_rotary(random);
         const DeviceFacts facts = random_facts(random);
         CAPTURE(text_of(problem));
-        if (!rank_rotary(problem, facts).accepted()) continue;
+        if (!rank_rotary(problem, facts).choice.has_value()) continue;
         ++accepted;
-        const RotaryChoice choice = choose_rotary(problem, facts);
+        const RotaryChoice choice = rank_rotary(problem, facts).choice.value();
         REQUIRE(parse_spec(text_of(choice.spec)) == choice.spec);
         REQUIRE(value_of(choice.spec, "pairs") == choice.pairs);
         REQUIRE(value_of(choice.spec, "format") == problem.format);
@@ -92,7 +92,7 @@ TEST_CASE("whole vectors where they fit") {
         problem.style = style;
         problem.rotary_dim = rotary_dim;
         problem.in_place = in_place;
-        return choose_rotary(problem, kHopper).pairs;
+        return rank_rotary(problem, kHopper).choice.value().pairs;
     };
     CHECK(pairs(kBf16, kHalfSplit, 128) == 8);
     CHECK(pairs(kFp16, kInterleaved, 128) == 4);
@@ -104,7 +104,7 @@ TEST_CASE("whole vectors where they fit") {
 
 TEST_CASE("reasons") {
     const auto reason = [](const RotaryProblem& problem, const DeviceFacts& facts = kHopper) {
-        return reason_text(rank_rotary(problem, facts));
+        return reason_text(rank_rotary(problem, facts).candidates[0]);
     };
     CHECK(reason(llama()).empty());
     CHECK(reason(llama(), typical_facts({70, 0})) == "needs sm_75 or newer, this is sm_70");

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "kernel_sources/common/constants.h"
-#include "operations/append_kv/fill.hpp"
 #include "operations/check.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/seed.hpp"
 #include "tests/support/append_problem.hpp"
+#include "tests/support/made_params.hpp"
 #include "tests/support/rotary_problem.hpp"
 
 namespace jitney::emulator {
@@ -52,7 +52,7 @@ bool launch_append(const policy::Spec& spec, const AppendShape& shape,
     const policy::AppendKvProblem seen = checks::check(args);
     if (checks::has_no_rows(seen)) return false;
     const policy::AppendKvChoice choice =
-        policy::choose_append_kv(seen, policy::typical_facts(spec.arch()));
+        policy::rank_append_kv(seen, policy::typical_facts(spec.arch())).choice.value();
     if (!(choice.spec == spec)) return false;
     AppendKvParams params = make_params(args, seen, choice);
     launch_choice(choice.spec, choice.geometry, &params, random);

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "operations/attention/fill.hpp"
 #include "operations/check.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/split_memory.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/made_params.hpp"
 
 namespace jitney::emulator {
 namespace {

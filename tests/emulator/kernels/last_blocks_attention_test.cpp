@@ -8,14 +8,12 @@
 
 #include "kernel_sources/attention/mask_bits.h"
 #include "kernel_sources/common/constants.h"
-#include "operations/attention/fill.hpp"
 #include "operations/check.hpp"
-#include "operations/merge_states/fill.hpp"
-#include "operations/rotary/fill.hpp"
 #include "tests/emulator/kernels/attention_case.hpp"
 #include "tests/emulator/kernels/last_blocks.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/seed.hpp"
+#include "tests/support/made_params.hpp"
 #include "tests/support/merge_problem.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/rotary_problem.hpp"
@@ -155,7 +153,7 @@ TEST_CASE("the last blocks of rotary_emb") {
         const auto args = tests::rotary_call<RotaryArgs>(test, tensors);
         const policy::RotaryProblem seen = checks::check(args);
         const policy::RotaryChoice choice =
-            policy::choose_rotary(seen, policy::typical_facts(spec.arch()));
+            policy::rank_rotary(seen, policy::typical_facts(spec.arch())).choice.value();
         REQUIRE(choice.spec == spec);
         RotaryParams params = make_params(args, seen, choice);
         const std::int64_t blocks =
@@ -202,7 +200,7 @@ TEST_CASE("the last blocks of attn_merge_states") {
         args.lse = lse.view();
         const policy::MergeStatesProblem seen = checks::check(args);
         const policy::MergeStatesChoice choice =
-            policy::choose_merge_states(seen, policy::typical_facts(spec.arch()));
+            policy::rank_merge_states(seen, policy::typical_facts(spec.arch())).choice.value();
         if (!(choice.spec == spec)) continue;
         MergeStatesParams params = make_params(args, seen);
         const std::int64_t batch_rows = test.q_len * test.heads;

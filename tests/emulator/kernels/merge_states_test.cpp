@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "operations/check.hpp"
-#include "operations/merge_states/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/seed.hpp"
+#include "tests/support/made_params.hpp"
 #include "tests/support/merge_problem.hpp"
 
 namespace jitney::emulator {
@@ -73,7 +73,7 @@ bool run_merge(const policy::Spec& spec, const MergeCase& test, std::int64_t shi
     const MergeStatesArgs args = tensors.args(test);
     const policy::MergeStatesProblem seen = checks::check(args);
     const policy::MergeStatesChoice choice =
-        policy::choose_merge_states(seen, policy::typical_facts(spec.arch()));
+        policy::rank_merge_states(seen, policy::typical_facts(spec.arch())).choice.value();
     if (!(choice.spec == spec)) return false;
     MergeStatesParams params = make_params(args, seen);
     launch_choice(choice.spec, choice.geometry, &params, random);
@@ -92,7 +92,7 @@ bool run_merge(const policy::Spec& spec, const MergeCase& test, std::int64_t shi
 bool launched(const Covered& covered, const MergeStatesArgs& args, tests::Random& random) {
     const policy::MergeStatesProblem seen = checks::check(args);
     const policy::MergeStatesChoice choice =
-        policy::choose_merge_states(seen, policy::typical_facts(covered.spec.arch()));
+        policy::rank_merge_states(seen, policy::typical_facts(covered.spec.arch())).choice.value();
     if (!(choice.spec == covered.spec)) return false;
     MergeStatesParams params = make_params(args, seen);
     launch_choice(choice.spec, choice.geometry, &params, random);

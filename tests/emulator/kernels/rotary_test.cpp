@@ -8,11 +8,11 @@
 
 #include "kernel_sources/common/constants.h"
 #include "operations/check.hpp"
-#include "operations/rotary/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/seed.hpp"
+#include "tests/support/made_params.hpp"
 #include "tests/support/problems.hpp"
 #include "tests/support/rotary_problem.hpp"
 
@@ -60,7 +60,7 @@ void check_result(const EmulatedTensor& tensor, const tests::HostTensor& expecte
 bool launch_rotary(const policy::Spec& spec, const RotaryArgs& args, tests::Random& random) {
     const policy::RotaryProblem problem = checks::check(args);
     const policy::RotaryChoice choice =
-        policy::choose_rotary(problem, policy::typical_facts(spec.arch()));
+        policy::rank_rotary(problem, policy::typical_facts(spec.arch())).choice.value();
     if (!(choice.spec == spec)) return false;
     RotaryParams params = make_params(args, problem, choice);
     launch_choice(choice.spec, choice.geometry, &params, random);

@@ -7,12 +7,12 @@
 #include <map>
 #include <vector>
 
-#include "operations/attention/fill.hpp"
 #include "operations/attention/reference.hpp"
 #include "operations/check.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/made_params.hpp"
 
 namespace jitney::emulator {
 namespace {
