@@ -174,56 +174,6 @@ void check_brackets(std::string_view code) {
            open.back().line, open.back().bracket);
 }
 
-// The words of the language that could stand where a name should.
-constexpr std::string_view kKeywords[] = {
-    "alignas",       "alignof",     "and",          "and_eq",          "asm",      "auto",
-    "bitand",        "bitor",       "bool",         "break",           "case",     "catch",
-    "char",          "char16_t",    "char32_t",     "char8_t",         "class",    "co_await",
-    "co_return",     "co_yield",    "compl",        "concept",         "const",    "const_cast",
-    "consteval",     "constexpr",   "constinit",    "continue",        "decltype", "default",
-    "delete",        "do",          "double",       "dynamic_cast",    "else",     "enum",
-    "explicit",      "export",      "extern",       "false",           "float",    "for",
-    "friend",        "goto",        "if",           "inline",          "int",      "long",
-    "mutable",       "namespace",   "new",          "noexcept",        "not",      "not_eq",
-    "nullptr",       "operator",    "or",           "or_eq",           "private",  "protected",
-    "public",        "register",    "requires",     "return",          "short",    "signed",
-    "sizeof",        "static",      "struct",       "switch",          "template", "this",
-    "static_assert", "static_cast", "throw",        "thread_local",    "true",     "try",
-    "typedef",       "typeid",      "typename",     "union",           "unsigned", "using",
-    "virtual",       "void",        "volatile",     "wchar_t",         "while",    "xor",
-    "xor_eq",        "__asm__",     "__restrict__", "reinterpret_cast"};
-
-bool is_keyword(std::string_view word) {
-    return std::ranges::find(kKeywords, word) != std::end(kKeywords);
-}
-
-// What a pointer may point to of the language's own, the words of each sorted.
-constexpr std::string_view kOwnTypes[] = {"void",
-                                          "bool",
-                                          "char",
-                                          "char signed",
-                                          "char unsigned",
-                                          "short",
-                                          "int short",
-                                          "short unsigned",
-                                          "int",
-                                          "int signed",
-                                          "signed",
-                                          "unsigned",
-                                          "int unsigned",
-                                          "long",
-                                          "int long",
-                                          "long unsigned",
-                                          "long long",
-                                          "int long long",
-                                          "float",
-                                          "long long unsigned",
-                                          "double",
-                                          "wchar_t",
-                                          "int long unsigned",
-                                          "int long long unsigned",
-                                          "int short unsigned"};
-
 std::vector<std::string> words_of(std::string_view text) {
     std::vector<std::string> words;
     for (std::size_t at = 0; at < text.size();) {
@@ -248,33 +198,16 @@ std::string joined(const std::vector<std::string>& words) {
     return text;
 }
 
-bool is_qualifier(std::string_view word) {
-    return word == "const" || word == "volatile";
-}
-
-// One of the language's types or a name, with or without const.
-bool is_pointed_to(std::vector<std::string> words) {
-    std::erase_if(words, is_qualifier);
-    if (words.size() == 1 && !is_keyword(words[0])) return !is_digit(words[0][0]);
-    std::ranges::sort(words);
-    return std::ranges::find(kOwnTypes, joined(words)) != std::end(kOwnTypes);
-}
-
+// The compiler tells what is no type that a pointer can point to.
 LogitsValue::Kind kind_of(const std::vector<std::string>& words) {
-    const auto star = std::ranges::find(words, "*");
-    if (star == words.end()) {
-        const std::string type = joined(words);
-        if (type == "float") return LogitsValue::Kind::fp32;
-        if (type == "int") return LogitsValue::Kind::int32;
-        if (type == "long long") return LogitsValue::Kind::int64;
-        return LogitsValue::Kind::none;
+    if (!words.empty() && words.front() != "*" && words.back() == "*") {
+        return LogitsValue::Kind::pointer;
     }
-    const bool pointers = std::all_of(star, words.end(), [](const std::string& word) {
-        return word == "*" || is_qualifier(word);
-    });
-    return pointers && words.back() == "*" && is_pointed_to({words.begin(), star})
-               ? LogitsValue::Kind::pointer
-               : LogitsValue::Kind::none;
+    const std::string type = joined(words);
+    if (type == "float") return LogitsValue::Kind::fp32;
+    if (type == "int") return LogitsValue::Kind::int32;
+    if (type == "long long") return LogitsValue::Kind::int64;
+    return LogitsValue::Kind::none;
 }
 
 }  // namespace
@@ -317,20 +250,13 @@ ParsedParameter parse_logits_parameter(std::string_view declaration, int line) {
         return !is_word(c) && c != '*' && kBlanks.find(c) == std::string_view::npos;
     });
     ParsedParameter parsed{joined(words), std::string(text.substr(name)),
-                           odd || words.empty() ? LogitsValue::Kind::none : kind_of(words)};
-    const bool named =
-        !parsed.name.empty() && !is_digit(parsed.name[0]) && !is_keyword(parsed.name);
+                           odd ? LogitsValue::Kind::none : kind_of(words)};
+    const bool named = !parsed.name.empty() && !is_digit(parsed.name[0]);
     if (named && parsed.kind != LogitsValue::Kind::none) return parsed;
-    std::string reason;
-    if (is_keyword(parsed.name)) {
-        reason = fmt::format(", as '{}' is a word of C++ and no name", parsed.name);
-    } else if (named && !words.empty()) {
-        reason = fmt::format(", as its type can't be '{}'", trimmed(type).substr(0, 80));
-    }
     refuse(
-        "{}'{}' is no parameter of a logits function{}; declare a pointer, float, int or long "
-        "long, such as 'const float* slopes'",
-        line == 0 ? "" : fmt::format("line {}: ", line), text.substr(0, 80), reason);
+        "{}'{}' is no parameter of a logits function; declare a pointer, float, int or long long, "
+        "such as 'const float* slopes'",
+        line == 0 ? "" : fmt::format("line {}: ", line), text.substr(0, 80));
 }
 
 }  // namespace jitney::checks

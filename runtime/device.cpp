@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "core/arch.hpp"
 #include "jitney/error.hpp"
 #include "runtime/driver.hpp"
 
@@ -46,7 +47,7 @@ DeviceInfo read_device(int ordinal) {
     info.name = name.data();
     info.major = attribute(handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     info.minor = attribute(handle, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    info.arch = arch_of_capability(info.major, info.minor);
+    info.arch = arch_of_capability(info.major, info.minor).text();
     info.multiprocessors = attribute(handle, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     info.shared_bytes_per_block =
         attribute(handle, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -116,10 +117,6 @@ const DeviceInfo* device_of_context() {
 }
 
 }  // namespace
-
-std::string arch_of_capability(int major, int minor) {
-    return fmt::format("sm_{}{}{}", major, minor, major == 9 && minor == 0 ? "a" : "");
-}
 
 int device_count() {
     return driver_status().device_count;

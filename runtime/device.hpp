@@ -26,9 +26,6 @@ struct DeviceInfo {
     int driver_version = 0;     // the newest CUDA that the driver supports: 13000 is 13.0
 };
 
-// Hopper's own instructions exist only under the suffix a; other chips take the plain name.
-std::string arch_of_capability(int major, int minor);
-
 // 0 where there is no driver.
 int device_count();
 

@@ -200,6 +200,13 @@ TEST_CASE("a logits function that does not compile is told in its own lines") {
     CHECK(std::string(later.what()).find("logits(3): error") != std::string::npos);
     const CompileError type = fails(LogitsFunction("score", {"const no_type* p"}));
     CHECK(std::string(type.what()).find("logits parameters(1): error") != std::string::npos);
+    // What C++ knows better than a look at the declaration.
+    for (const char* odd : {"float int* p", "long long long long* p", "const* p", "7* p",
+                            "static float* p", "float return", "float const"}) {
+        CAPTURE(odd);
+        const CompileError error = fails(LogitsFunction("score", {odd}));
+        CHECK(std::string(error.what()).find("logits parameters(1): error") != std::string::npos);
+    }
     // Lines of a file count from its top, those of its parameters too.
     const CompileError file = fails(LogitsFunction::from_source("param float a\n\nscore + b\n"));
     CHECK(std::string(file.what()).find("logits(3): error") != std::string::npos);

@@ -12,13 +12,6 @@
 using namespace jitney;
 using namespace jitney::runtime;
 
-TEST_CASE("archs are named as kernels are compiled for them") {
-    CHECK(arch_of_capability(9, 0) == "sm_90a");
-    CHECK(arch_of_capability(8, 0) == "sm_80");
-    CHECK(arch_of_capability(12, 0) == "sm_120");
-    CHECK(arch_of_capability(7, 5) == "sm_75");
-}
-
 TEST_CASE("scenario: several devices" * doctest::skip()) {
     CHECK(device_count() == 3);
     CHECK(device(0).arch == "sm_90a");
