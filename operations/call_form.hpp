@@ -7,10 +7,6 @@
 #include <optional>
 #include <type_traits>
 
-#include "jitney/append_kv.hpp"
-#include "jitney/attention.hpp"
-#include "jitney/merge_states.hpp"
-#include "jitney/rotary.hpp"
 #include "jitney/tensor.hpp"
 #include "operations/call_fields.hpp"
 
@@ -65,14 +61,33 @@ bool same_in(const Field& field, const Args& args, const Args& prepared) noexcep
     }
 }
 
-// The checks of `prepared` hold for `args` too, but for whether its tensors lie apart; and what
-// was prepared for one is what the other asks for.
-bool same_form(const AttentionArgs& args, const AttentionArgs& prepared) noexcept;
-bool same_form(const RotaryArgs& args, const RotaryArgs& prepared) noexcept;
-bool same_form(const AppendKvArgs& args, const AppendKvArgs& prepared) noexcept;
-bool same_form(const MergeStatesArgs& args, const MergeStatesArgs& prepared) noexcept;
+// A result is in the memory of its source where that of the prepared call was.
+template <class Field, class Args>
+bool same_place(const Field& field, const Args& args, const Args& prepared) noexcept {
+    if constexpr (Field::is_tensor) {
+        if (field.source == nullptr) return true;
+        const Tensor* const out = tensor_in(args.*field.member);
+        const Tensor* const in = tensor_in(args.*field.source);
+        if (out == nullptr || in == nullptr) return true;
+        return (in->data == out->data) ==
+               (tensor_in(prepared.*field.source)->data == tensor_in(prepared.*field.member)->data);
+    } else {
+        return true;
+    }
+}
 
-// Likewise for a run of the plan that was made for `planned`, which may differ in more.
-bool is_run_of(const AttentionArgs& args, const AttentionArgs& planned) noexcept;
+// The checks of `prepared` hold for `args` too, but for whether its tensors lie apart; and what
+// was prepared for one is what the other asks for. `freedom`: what the two may differ in at least,
+// Differs::in_calls where they are calls, in_runs where they are runs of one plan.
+template <Differs freedom, class Args>
+bool is_like(const Args& args, const Args& prepared) noexcept {
+    return all_fields<Args>([&](const auto& field) {
+        if constexpr (std::decay_t<decltype(field)>::differs >= freedom) {
+            return field.sound(args, prepared);
+        } else {
+            return same_in(field, args, prepared) && same_place(field, args, prepared);
+        }
+    });
+}
 
 }  // namespace jitney

@@ -28,14 +28,7 @@ policy::AppendKvProblem check(const AppendKvArgs& args, Data data = Data::presen
 inline constexpr std::int64_t kMostOfFp8Gemm = 0x7fff0000;
 policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data = Data::present);
 
-// What fp8_quantize is called with, as matrices.
-struct Fp8QuantizeCall {
-    Tensor x;
-    std::optional<Tensor> out;
-    std::optional<Tensor> out_transposed;
-    policy::Fp8QuantizeProblem problem;
-};
-Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data = Data::present);
+policy::Fp8QuantizeProblem check(const Fp8QuantizeArgs& args, Data data = Data::present);
 
 // No rows: nothing to compute, and no geometry to ask the policy for.
 inline bool has_no_rows(const policy::AttentionProblem& problem) noexcept {
@@ -51,13 +44,6 @@ inline bool has_no_rows(const policy::MergeStatesProblem& problem) noexcept {
 }
 inline bool has_no_rows(const policy::AppendKvProblem& problem) noexcept {
     return problem.tokens == 0 || problem.batch == 0 || problem.kv_heads + problem.q_heads == 0;
-}
-inline bool has_no_rows(const policy::Fp8QuantizeProblem& problem) noexcept {
-    return problem.rows == 0 || problem.cols == 0;
-}
-
-inline bool has_no_rows(const policy::Fp8GemmProblem& problem) noexcept {
-    return problem.m == 0 || problem.n == 0;
 }
 
 // Each tensor is rotated in place: what lies past rotary_dim is not touched.

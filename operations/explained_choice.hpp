@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "jitney/explain.hpp"
 #include "jitney/tensor.hpp"
@@ -15,9 +16,10 @@ namespace jitney {
 // Of a common GPU of that arch; where it is empty, of the GPU that the tensors name.
 policy::DeviceFacts facts_to_explain(std::string_view arch, const Device& device);
 
-ExplainedCandidate explained(const policy::Candidate& candidate);
+std::vector<ExplainedCandidate> explained(const std::vector<policy::Candidate>& candidates);
 
-// The launches of the call, and the memory that they need beside the tensors.
-void add_steps(Explanation& explanation, const Steps& steps, const ScratchBytes& scratch);
+// The launches of the call.
+void add_steps(Explanation& explanation, const Steps& steps);
+void add_steps(ExplainedLaunches& explanation, const Steps& steps);
 
 }  // namespace jitney

@@ -23,14 +23,18 @@ void refuse_or_warn(const std::vector<policy::Candidate>& candidates, const Deci
 
 void throw_none(const std::vector<policy::Candidate>& candidates, std::string_view operation,
                 std::string_view device, std::string_view otherwise) {
-    if (candidates.size() == 1) {
-        throw Error(
-            ErrorCode::unsupported,
-            fmt::format("{} can't run on {}: {}; {}", policy::info(candidates[0].kernel).name,
-                        device, policy::reason_text(candidates[0]), otherwise));
+    // A call that takes several kernels may lack one of them alone.
+    std::vector<policy::Candidate> refused;
+    for (const policy::Candidate& candidate : candidates) {
+        if (!candidate.accepted()) refused.push_back(candidate);
+    }
+    if (refused.size() == 1) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{} can't run on {}: {}; {}", policy::info(refused[0].kernel).name,
+                                device, policy::reason_text(refused[0]), otherwise));
     }
     std::string reasons;
-    for (const policy::Candidate& candidate : candidates) {
+    for (const policy::Candidate& candidate : refused) {
         if (!reasons.empty()) reasons += "; ";
         reasons += fmt::format("{}: {}", policy::info(candidate.kernel).name,
                                policy::reason_text(candidate));

@@ -5,34 +5,44 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "jitney/explain.hpp"
 #include "operations/own_workspace.hpp"
+#include "operations/tensor_checks.hpp"
 #include "policy/candidates.hpp"
 #include "policy/device_facts.hpp"
 #include "policy/spec.hpp"
 
 namespace jitney {
 
-// The descriptor of the operation whose arguments these are:
+// The descriptor of the operation whose arguments these are; CallFields lists them.
 //
 //   Problem, Choice     what its check makes of arguments, and its choice of a problem
 //   Params              the parameters of each launch; of(step) is the address of one
 //   name                as its call, the registry and sentences have it
+//   kernels_of          the operation whose kernels run it, where that is another
+//   Explained           what explain() tells, where that is no Explanation
 //   otherwise           what to do where no kernel can: the end of a sentence
 //   device(args)        where the tensors are
+//   check(args, data)   throws where arguments can't be meant
+//   has_no_rows(problem)                nothing to compute, and no geometry to ask for
 //   rank(problem, facts, kernel)        the candidates, and the choice of the first accepted;
 //                                       `kernel` is the only one where it is named
+//   computes(problem), computes(choice) whether more is done than to write what is known of nothing;
+//                                       may be missing where it always is
 //   steps(choice), scratch(choice)      what is launched, and the memory beside the tensors
-//   tell(explanation, problem, choice)  what explain says beyond that; may be missing
+//   scratch_anywhere(problem, choice, facts)        that memory wherever the tensors will lie; may
+//                                                   be missing where it is the same
+//   tell(explained, problem, choice)    what explain says beyond the steps; may be missing
 //   fill(args, problem, choice)         the parameters, addresses apart
 //   set_addresses(params, args, choice, scratch)    those, at each launch
+//   write_numbers(args, choice, stream)             what the driver writes ahead of the launches;
+//                                                   may be missing
 //   run_empty(args, problem, backend, stream)       what is written where there are no rows; may
 //                                                   be missing
 //   run_reference(args)
-//
-// The arguments have an overload of checks::check, the problem one of checks::has_no_rows, and
-// CallFields lists the fields.
 template <class Args>
 struct OperationOf;
 
@@ -44,7 +54,7 @@ struct Step {
 // The launches of a call in their order. The last is the one that the call is named by.
 class Steps {
   public:
-    static constexpr std::size_t most = 4;
+    static constexpr std::size_t most = 6;
 
     Steps() = default;
     Steps(std::initializer_list<Step> steps) noexcept {
@@ -64,6 +74,29 @@ class Steps {
 
 using policy::Ranking;
 using policy::ranking_of_one;
+
+// The operation whose kernels can be named for this one.
+template <class Op>
+constexpr std::string_view kernels_of() noexcept {
+    if constexpr (requires { Op::kernels_of; }) {
+        return Op::kernels_of;
+    } else {
+        return Op::name;
+    }
+}
+
+// What explain() tells of an operation.
+template <class Op>
+struct ExplainedBy {
+    using Type = Explanation;
+};
+template <class Op>
+requires requires {
+    typename Op::Explained;
+}
+struct ExplainedBy<Op> {
+    using Type = typename Op::Explained;
+};
 
 // The parameters of an operation of one launch.
 template <class Params>

@@ -6,9 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "jitney/explain.hpp"
 #include "operations/call_memory.hpp"
-#include "operations/check.hpp"
 #include "operations/decision.hpp"
 #include "operations/explained_choice.hpp"
 #include "operations/kernel_launch.hpp"
@@ -82,6 +80,16 @@ std::unique_ptr<Prepared<Args>> prepare(const Args& args,
     return prepared;
 }
 
+// Whether the call is told of by last_run().
+template <class Op, class Asked>
+bool computes(const Asked& asked) noexcept {
+    if constexpr (requires { Op::computes(asked); }) {
+        return Op::computes(asked);
+    } else {
+        return true;
+    }
+}
+
 // `args` has the form of `prepared`.
 template <class Args>
 void launch(const Prepared<Args>& prepared, const Args& args, Stream stream) {
@@ -90,12 +98,15 @@ void launch(const Prepared<Args>& prepared, const Args& args, Stream stream) {
     const HeldScratch held(workspace_given(args), Op::scratch(prepared.choice), stream);
     typename Op::Params params = prepared.params;
     Op::set_addresses(params, args, prepared.choice, held.place());
+    if constexpr (requires { Op::write_numbers(args, prepared.choice, stream); }) {
+        Op::write_numbers(args, prepared.choice, stream);
+    }
     std::size_t number = 0;
     for (const Step& step : prepared.steps.all()) {
         launch_kernel(*prepared.kernels[number], step.geometry, params.of(number), stream);
         ++number;
     }
-    note_ran(prepared.steps.last().spec);
+    if (computes<Op>(prepared.choice)) note_ran(prepared.steps.last().spec);
 }
 
 // Nothing is computed where there are no rows; some operations write what is known of nothing.
@@ -103,7 +114,7 @@ template <class Args>
 bool ends_empty(const Args& args, const typename OperationOf<Args>::Problem& problem,
                 const Decision& decision, Stream stream) {
     using Op = OperationOf<Args>;
-    if (!checks::has_no_rows(problem)) return false;
+    if (!Op::has_no_rows(problem)) return false;
     if constexpr (requires { Op::run_empty(args, problem, decision.backend, stream); }) {
         Op::run_empty(args, problem, decision.backend, stream);
     }
@@ -117,15 +128,15 @@ void run(const Args& args, Stream stream) {
     using Op = OperationOf<Args>;
     using Recent = RecentCalls<Prepared<Args>>;
     const StartedCall started;
-    const Decision decision = decide(Op::name, Op::device(args));
+    const Decision decision = decide(kernels_of<Op>(), Op::device(args));
     if (const Prepared<Args>* recent = Recent::find(args, decision)) {
         return launch(*recent, args, stream);
     }
-    const auto problem = checks::check(args);
+    const auto problem = Op::check(args, checks::Data::present);
     if (ends_empty(args, problem, decision, stream)) return;
     if (decision.backend == Backend::reference) {
         Op::run_reference(args);
-        note_reference_ran();
+        if (computes<Op>(problem)) note_reference_ran();
     } else {
         launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
     }
@@ -141,44 +152,68 @@ void run_kernel(const Args& args, policy::KernelId kernel, std::string_view call
     if (const Prepared<Args>* recent = Recent::find(args, decision)) {
         return launch(*recent, args, stream);
     }
-    const auto problem = checks::check(args);
+    const auto problem = Op::check(args, checks::Data::present);
     if (Op::device(args).type == DeviceType::cpu) refuse_host(called, Op::name);
     if (ends_empty(args, problem, decision, stream)) return;
     launch(Recent::keep(prepare(args, problem, decision, stream)), args, stream);
+}
+
+// The memory that a call needs beside its tensors, wherever they will lie.
+template <class Args>
+ScratchBytes scratch_of_call(const typename OperationOf<Args>::Problem& problem,
+                             const policy::DeviceFacts& facts,
+                             const typename OperationOf<Args>::Choice& choice) {
+    using Op = OperationOf<Args>;
+    if constexpr (requires { Op::scratch_anywhere(problem, choice, facts); }) {
+        return Op::scratch_anywhere(problem, choice, facts);
+    } else {
+        return Op::scratch(choice);
+    }
 }
 
 // How large a workspace of the caller's has to be; 0 where the call needs none.
 template <class Args>
 std::size_t workspace_bytes(const Args& args) {
     using Op = OperationOf<Args>;
-    const auto problem = checks::check(args, checks::Data::absent);
+    const auto problem = Op::check(args, checks::Data::absent);
     const Device& where = Op::device(args);
-    const Decision decision = decide(Op::name, where);
-    if (checks::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
+    const Decision decision = decide(kernels_of<Op>(), where);
+    if (Op::has_no_rows(problem) || decision.backend == Backend::reference) return 0;
     const runtime::DeviceInfo& device = runtime::device(where.index);
-    return own_workspace_bytes(
-        Op::scratch(choose<Args>(problem, facts_of(device), decision, device.name)));
+    const policy::DeviceFacts facts = facts_of(device);
+    const auto choice = choose<Args>(problem, facts, decision, device.name);
+    return own_workspace_bytes(scratch_of_call<Args>(problem, facts, choice));
+}
+
+// What that choice launches.
+template <class Args>
+void tell_choice(typename ExplainedBy<OperationOf<Args>>::Type& explained,
+                 const typename OperationOf<Args>::Problem& problem,
+                 const typename OperationOf<Args>::Choice& choice) {
+    using Op = OperationOf<Args>;
+    add_steps(explained, Op::steps(choice));
+    if constexpr (requires { Op::tell(explained, problem, choice); }) {
+        Op::tell(explained, problem, choice);
+    }
 }
 
 // What a call would run, and why not the others.
 template <class Args>
-Explanation explain(const Args& args, std::string_view arch) {
+typename ExplainedBy<OperationOf<Args>>::Type explain(const Args& args, std::string_view arch) {
     using Op = OperationOf<Args>;
-    const auto problem = checks::check(args, checks::Data::absent);
+    const auto problem = Op::check(args, checks::Data::absent);
     const policy::DeviceFacts facts = facts_to_explain(arch, Op::device(args));
-    Explanation explanation;
-    explanation.arch = facts.arch.text();
-    if (checks::has_no_rows(problem)) return explanation;
-    const auto ranking = Op::rank(problem, facts, named_kernel(Op::name));
-    for (const policy::Candidate& candidate : ranking.candidates)
-        explanation.candidates.push_back(explained(candidate));
+    typename ExplainedBy<Op>::Type explained;
+    explained.arch = facts.arch.text();
+    if (Op::has_no_rows(problem)) return explained;
+    const auto ranking = Op::rank(problem, facts, named_kernel(kernels_of<Op>()));
+    explained.candidates = jitney::explained(ranking.candidates);
     if (ranking.choice) {
-        add_steps(explanation, Op::steps(*ranking.choice), Op::scratch(*ranking.choice));
-        if constexpr (requires { Op::tell(explanation, problem, *ranking.choice); }) {
-            Op::tell(explanation, problem, *ranking.choice);
-        }
+        tell_choice<Args>(explained, problem, *ranking.choice);
+        explained.workspace_bytes =
+            own_workspace_bytes(scratch_of_call<Args>(problem, facts, *ranking.choice));
     }
-    return explanation;
+    return explained;
 }
 
 }  // namespace jitney::path

@@ -20,8 +20,8 @@ class RecentCalls {
     static const Prepared* find(const Args& args, const Decision& decision) noexcept {
         if (mine == nullptr) return nullptr;
         for (const std::unique_ptr<Prepared>& call : mine->calls_) {
-            if (call != nullptr && same_form(args, call->args) && call->decision == decision &&
-                call->memory.lies_apart(args)) {
+            if (call != nullptr && is_like<Differs::in_calls>(args, call->args) &&
+                call->decision == decision && call->memory.lies_apart(args)) {
                 return call.get();
             }
         }
@@ -44,7 +44,7 @@ class RecentCalls {
     // Without a constructor or destructor to run, so that reading it is a load.
     static inline constinit thread_local RecentCalls* mine = nullptr;
 
-    std::array<std::unique_ptr<Prepared>, 4> calls_;
+    std::array<std::unique_ptr<Prepared>, 8> calls_;
     std::size_t next_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "operations/append_kv/choose.hpp"
 #include "operations/append_kv/fields.hpp"
 #include "operations/append_kv/fill.hpp"
+#include "operations/check.hpp"
 #include "operations/decision.hpp"
 #include "operations/operation.hpp"
 #include "operations/reference_call.hpp"
@@ -21,6 +22,12 @@ struct OperationOf<AppendKvArgs> {
         "append fewer rows at a time, or use host tensors";
 
     static const Device& device(const AppendKvArgs& args) noexcept { return args.new_k.device; }
+    static Problem check(const AppendKvArgs& args, checks::Data data) {
+        return checks::check(args, data);
+    }
+    static bool has_no_rows(const Problem& problem) noexcept {
+        return checks::has_no_rows(problem);
+    }
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId>) {

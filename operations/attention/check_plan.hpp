@@ -5,7 +5,7 @@
 
 namespace jitney::checks {
 
-// A closer look, where is_run_of() saw a difference: throws Error with what differs, and returns
+// A closer look, where is_like() saw a difference: throws Error with what differs, and returns
 // where the plan can run the call all the same. `aligned`: its kernel reads 16 bytes at a time.
 void check_planned(const AttentionArgs& args, const AttentionArgs& planned, bool aligned);
 

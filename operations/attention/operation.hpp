@@ -8,6 +8,7 @@
 #include "operations/attention/choose.hpp"
 #include "operations/attention/fields.hpp"
 #include "operations/attention/fill.hpp"
+#include "operations/check.hpp"
 #include "operations/decision.hpp"
 #include "operations/operation.hpp"
 #include "operations/reference_call.hpp"
@@ -47,6 +48,12 @@ struct OperationOf<AttentionArgs> {
     };
 
     static const Device& device(const AttentionArgs& args) noexcept { return args.q.device; }
+    static Problem check(const AttentionArgs& args, checks::Data data) {
+        return checks::check(args, data);
+    }
+    static bool has_no_rows(const Problem& problem) noexcept {
+        return checks::has_no_rows(problem);
+    }
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId> kernel) {

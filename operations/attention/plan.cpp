@@ -40,8 +40,8 @@ void prepare_kernels(PreparedPlan& plan, const policy::AttentionProblem& problem
     plan.prepared = path::prepare(plan.args, problem, decision, nullptr);
     // Where a kernel was named that can't run the call, another does.
     const Op::Choice& choice = plan.prepared->choice;
-    add_steps(plan.explanation, plan.prepared->steps, Op::scratch(choice));
-    Op::tell(plan.explanation, problem, choice);
+    path::tell_choice<AttentionArgs>(plan.explanation, problem, choice);
+    plan.explanation.workspace_bytes = own_workspace_bytes(Op::scratch(choice));
     plan.workspace_bytes = plan.explanation.workspace_bytes;
 }
 
@@ -76,7 +76,7 @@ AttentionPlan::AttentionPlan(const AttentionArgs& args) : plan_(make_plan(args))
 void AttentionPlan::run(const AttentionArgs& args, Stream stream) const {
     const StartedCall started;
     const PreparedPlan& plan = *plan_;
-    if (!is_run_of(args, plan.args) || !plan.memory.lies_apart(args)) [[unlikely]] {
+    if (!is_like<Differs::in_runs>(args, plan.args) || !plan.memory.lies_apart(args)) [[unlikely]] {
         checks::check_planned(args, plan.args, plan.aligned && plan.prepared != nullptr);
     }
     if (plan.prepared != nullptr) {

@@ -109,6 +109,7 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
     problem.fast_accum = args.fast_accum;
     problem.amax = args.amax.has_value();
     problem.aligned = is_aligned(args.a) && is_aligned(args.b);
+    problem.out_aligned = is_aligned(args.out);
     return problem;
 }
 

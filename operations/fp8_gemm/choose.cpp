@@ -10,20 +10,6 @@
 #include "operations/fp8_gemm/tile.hpp"
 
 namespace jitney::policy {
-Candidate rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
-    const KernelInfo& kernel = info(KernelId::fp8_gemm_mma);
-    const auto reject = [&kernel](Reason reason, std::int64_t a = 0, std::int64_t b = 0) {
-        return Candidate{kernel.id, reason, a, b};
-    };
-    if (facts.arch.number < kernel.minimum_arch) {
-        return reject(Reason::no_fp8_tensor_cores, kernel.minimum_arch, facts.arch.number);
-    }
-    const Fp8GemmTile tile = fp8_gemm_tile(problem, facts);
-    const std::int64_t across = ceil_div(problem.n, tile.n);
-    const std::int64_t down = ceil_div(problem.m, tile.m);
-    if (product(across, down) > kMaxTiles) return reject(Reason::too_many_tiles, across, down);
-    return Candidate{kernel.id};
-}
 
 Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, int splits,
                              int group) {
@@ -54,17 +40,43 @@ Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, in
     return choice;
 }
 
-Fp8GemmChoice choose_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+// The time of each tile is worked out once.
+Ranking<Fp8GemmChoice> rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    const KernelInfo& kernel = info(KernelId::fp8_gemm_mma);
+    const auto reject = [&kernel](Reason reason, std::int64_t a, std::int64_t b) {
+        return Ranking<Fp8GemmChoice>{{{kernel.id, reason, a, b}}, std::nullopt};
+    };
+    if (facts.arch.number < kernel.minimum_arch) {
+        return reject(Reason::no_fp8_tensor_cores, kernel.minimum_arch, facts.arch.number);
+    }
     const Fp8GemmTile tile = fp8_gemm_tile(problem, facts);
+    const std::int64_t across = ceil_div(problem.n, tile.n);
+    const std::int64_t down = ceil_div(problem.m, tile.m);
+    if (product(across, down) > kMaxTiles) return reject(Reason::too_many_tiles, across, down);
     Fp8GemmChoice choice =
         place_fp8_gemm(fp8_gemm_spec(problem, tile, facts), problem, tile.splits, tile.group);
     choice.geometry.programmatic = fp8_gemm_begins_early(choice.spec, facts);
-    return choice;
+    return {{{kernel.id}}, choice};
+}
+
+Fp8GemmWorkspace fp8_gemm_workspace_anywhere(const Fp8GemmProblem& problem,
+                                             const DeviceFacts& facts) {
+    Fp8GemmWorkspace most;
+    for (const bool aligned : {false, true}) {
+        Fp8GemmProblem placed = problem;
+        placed.aligned = aligned;
+        const auto choice = rank_fp8_gemm(placed, facts).choice;
+        if (!choice) continue;
+        const Fp8GemmWorkspace& needed = choice->workspace;
+        most.partial_bytes = std::max(most.partial_bytes, needed.partial_bytes);
+        most.counter_bytes = std::max(most.counter_bytes, needed.counter_bytes);
+    }
+    return most;
 }
 
 std::vector<Spec> fp8_gemm_catalogue(const Fp8GemmProblem& shape, const DeviceFacts& facts) {
     std::vector<Spec> specs;
-    if (!rank_fp8_gemm(shape, facts).accepted()) return specs;
+    if (!rank_fp8_gemm(shape, facts).choice) return specs;
     for (const bool aligned : {true, false}) {
         Fp8GemmProblem problem = shape;
         problem.aligned = aligned;

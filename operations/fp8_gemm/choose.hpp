@@ -21,10 +21,20 @@ struct Fp8GemmProblem {
     bool trans_b = false;
     bool fast_accum = false;
     bool amax = false;
-    bool aligned = true;  // every row of a and b begins at a multiple of 16 bytes
+    bool aligned = true;      // every row of a and b begins at a multiple of 16 bytes
+    bool out_aligned = true;  // and of out
 
     friend bool operator==(const Fp8GemmProblem&, const Fp8GemmProblem&) = default;
 };
+
+inline bool has_no_rows(const Fp8GemmProblem& problem) noexcept {
+    return problem.m == 0 || problem.n == 0;
+}
+
+// Whether what moves 16 bytes at a time for `other` can do so for `problem`.
+inline bool is_as_aligned(const Fp8GemmProblem& problem, const Fp8GemmProblem& other) noexcept {
+    return problem.aligned >= other.aligned && problem.out_aligned >= other.out_aligned;
+}
 
 // Device memory beside the tensors.
 struct Fp8GemmWorkspace {
@@ -43,11 +53,12 @@ struct Fp8GemmChoice {
     Fp8GemmWorkspace workspace;
 };
 
-// The one candidate, with its reason.
-Candidate rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts);
+// The one candidate, and its choice.
+Ranking<Fp8GemmChoice> rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts);
 
-// For a problem that rank_fp8_gemm accepts.
-Fp8GemmChoice choose_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts);
+// Memory for the problem wherever its operands will lie: none where it is refused.
+Fp8GemmWorkspace fp8_gemm_workspace_anywhere(const Fp8GemmProblem& problem,
+                                             const DeviceFacts& facts);
 
 // The same with a specialization, a number of splits and a group given.
 Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, int splits,

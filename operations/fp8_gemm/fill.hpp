@@ -7,8 +7,11 @@
 
 namespace jitney {
 
-Fp8GemmParams make_params(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem,
-                          const policy::Fp8GemmChoice& choice, void* partials,
-                          void* counters) noexcept;
+// All that the form of a checked call decides: no addresses.
+Fp8GemmParams form_params(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem,
+                          const policy::Fp8GemmChoice& choice) noexcept;
+// The rest.
+void set_addresses(Fp8GemmParams& params, const Fp8GemmArgs& args,
+                   const policy::Fp8GemmChoice& choice, void* partials, void* counters) noexcept;
 
 }  // namespace jitney

@@ -7,6 +7,7 @@
 #include "operations/check.hpp"
 #include "operations/check_enum.hpp"
 #include "operations/fp8_linear/fields.hpp"
+#include "operations/fp8_linear/pass.hpp"
 #include "operations/own_workspace.hpp"
 #include "operations/refuse.hpp"
 
@@ -19,7 +20,6 @@ constexpr int kMaxHistory = 4096;
 // 0.
 constexpr int kE4m3MaxMargin = 18;
 constexpr int kE5m2MaxMargin = 32;
-constexpr std::int64_t kAlignment = 16;
 
 constexpr const char* kInput = "[..., in_features]";
 constexpr const char* kOutput = "[..., out_features]";
@@ -41,10 +41,8 @@ Tensor matrix(const Named& first, const Named& named, Data data) {
     return result;
 }
 
-Tensor written_matrix(const Named& first, const Named& named, Data data) {
-    const Tensor result = matrix(first, named, data);
-    check_no_overlap({named.name, result, named.dims});
-    return result;
+void check_written_matrix(const Named& first, const Named& named, Data data) {
+    check_no_overlap({named.name, matrix(first, named, data), named.dims});
 }
 
 // The shape of `like`, but for the last size.
@@ -77,12 +75,6 @@ void check_state_of(const Named& first, const Tensor& state, const Fp8Recipe& re
     check_state(state, data);
     check_same_device(first, named);
     check_shape(named, {3, fp8_state_columns(recipe)});
-}
-
-// Codes that the call keeps for itself, their rows at multiples of 16 bytes.
-Tensor own_codes(std::int64_t rows, std::int64_t cols, DType format, const Device& device) {
-    const std::int64_t stride = (cols + kAlignment - 1) / kAlignment * kAlignment;
-    return Tensor::strided(nullptr, format, {rows, cols}, {stride, 1}, device);
 }
 
 }  // namespace
@@ -132,24 +124,21 @@ void check_state(const Tensor& state, Data data) {
     check_pointer(named, data);
 }
 
-Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
+policy::Fp8LinearProblem check(const Fp8LinearArgs& args, Data data) {
     check(args.recipe);
     const Named x{"x", args.x, kInput};
     check_floating(x);
-    Fp8LinearCall call;
-    call.x = matrix(x, x, data);
-    const std::int64_t in_features = call.x.shape[1];
+    const std::int64_t in_features = matrix(x, x, data).shape[1];
 
     const Named weight{"weight", args.weight, kWeight};
     check_floating(weight);
     check_sizes(weight, 2);
-    call.weight = matrix(x, weight, data);
-    const std::int64_t out_features = call.weight.shape[0];
+    const std::int64_t out_features = matrix(x, weight, data).shape[0];
     check_shape(weight, {out_features, in_features});
 
     const Named y{"y", args.y, kOutput};
     check_floating(y);
-    call.y = written_matrix(x, y, data);
+    check_written_matrix(x, y, data);
     check_rows(y, x, out_features);
     if (args.bias) {
         const Named bias{"bias", *args.bias, kBias};
@@ -162,69 +151,63 @@ Fp8LinearCall check(const Fp8LinearArgs& args, Data data) {
     }
     check_state_of(x, args.state, args.recipe, data);
 
-    const DType format = forward_format(args.recipe);
     if (args.saved) {
+        const DType format = forward_format(args.recipe);
         const Named x_codes{"saved.x_codes", args.saved->x_codes, kInput};
         const Named weight_codes{"saved.weight_codes", args.saved->weight_codes, kWeight};
         check_codes_format(x_codes, format);
         check_codes_format(weight_codes, format);
-        call.x_codes = written_matrix(x, x_codes, data);
+        check_written_matrix(x, x_codes, data);
         check_rows(x_codes, x, in_features);
-        call.weight_codes = written_matrix(x, weight_codes, data);
+        check_written_matrix(x, weight_codes, data);
         check_shape(weight_codes, {out_features, in_features});
         check_scales(x, args.saved->scales, data);
-    } else {
-        call.x_codes = own_codes(call.x.shape[0], in_features, format, args.x.device);
-        call.weight_codes = own_codes(out_features, in_features, format, args.x.device);
     }
     if (data == Data::present) {
         check_given(args.workspace);
         check_memory(args);
     }
-    return call;
+    return problem_of(pass_of(args, nullptr));
 }
 
-Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
+policy::Fp8LinearProblem check(const Fp8LinearBackwardArgs& args, Data data) {
     check(args.recipe);
     if (!args.grad_x && !args.grad_weight && !args.grad_bias) {
         refuse("neither grad_x nor grad_weight nor grad_bias was given: give what is wanted");
     }
     const Named grad_y{"grad_y", args.grad_y, kOutput};
     check_floating(grad_y);
-    Fp8LinearBackwardCall call;
-    call.grad_y = matrix(grad_y, grad_y, data);
-    const std::int64_t out_features = call.grad_y.shape[1];
+    const std::int64_t out_features = matrix(grad_y, grad_y, data).shape[1];
 
     const DType format = forward_format(args.recipe);
     const Named x_codes{"saved.x_codes", args.saved.x_codes, kInput};
     const Named weight_codes{"saved.weight_codes", args.saved.weight_codes, kWeight};
     check_codes_format(x_codes, format);
     check_codes_format(weight_codes, format);
-    call.x_codes = matrix(grad_y, x_codes, data);
-    const std::int64_t in_features = call.x_codes.shape[1];
+    const std::int64_t in_features = matrix(grad_y, x_codes, data).shape[1];
     check_rows(x_codes, grad_y, in_features);
     check_sizes(weight_codes, 2);
-    call.weight_codes = matrix(grad_y, weight_codes, data);
+    static_cast<void>(matrix(grad_y, weight_codes, data));
     check_shape(weight_codes, {out_features, in_features});
     check_scales(grad_y, args.saved.scales, data);
 
-    const auto gradient = [&](const Named& named) {
+    const auto check_gradient = [&](const Named& named) {
         check_floating(named);
-        return written_matrix(grad_y, named, data);
+        check_written_matrix(grad_y, named, data);
     };
     if (args.grad_x) {
         const Named grad_x{"grad_x", *args.grad_x, kInput};
-        call.grad_x = gradient(grad_x);
+        check_gradient(grad_x);
         check_rows(grad_x, grad_y, in_features);
     }
     if (args.grad_weight) {
         const Named grad_weight{"grad_weight", *args.grad_weight, kWeight};
-        call.grad_weight = gradient(grad_weight);
+        check_gradient(grad_weight);
         check_shape(grad_weight, {out_features, in_features});
     }
     if (args.grad_bias) {
         const Named grad_bias{"grad_bias", *args.grad_bias, kBias};
-        static_cast<void>(gradient(grad_bias));
+        check_gradient(grad_bias);
         check_sizes(grad_bias, 1);
         check_shape(grad_bias, {out_features});
     }
@@ -233,9 +216,7 @@ Fp8LinearBackwardCall check(const Fp8LinearBackwardArgs& args, Data data) {
         check_given(args.workspace);
         check_memory(args);
     }
-    call.grad_codes = own_codes(call.grad_y.shape[0], out_features, backward_format(args.recipe),
-                                args.grad_y.device);
-    return call;
+    return problem_of(pass_of(args, nullptr));
 }
 
 }  // namespace jitney::checks

@@ -1,13 +1,51 @@
 #include "operations/fp8_linear/choose.hpp"
 
+#include <algorithm>
+
 #include "kernel_sources/common/constants.h"
-#include "operations/fp8_gemm/choose.hpp"
-#include "operations/fp8_linear/column_sums.hpp"
-#include "operations/fp8_linear/update.hpp"
-#include "operations/fp8_quantize/choose.hpp"
 
 namespace jitney::policy {
 namespace {
+
+// Notes what was said of a kernel; its first refusal stands.
+void judge(std::vector<Candidate>& candidates, const Candidate& candidate) {
+    const auto known = std::ranges::find(candidates, candidate.kernel, &Candidate::kernel);
+    if (known == candidates.end()) {
+        candidates.push_back(candidate);
+    } else if (known->accepted()) {
+        *known = candidate;
+    }
+}
+
+void add(Fp8LinearWorkspace& workspace, std::size_t counter_bytes, std::size_t bytes) {
+    workspace.counter_bytes = std::max(workspace.counter_bytes, counter_bytes);
+    workspace.launch_bytes = std::max(workspace.launch_bytes, bytes);
+}
+
+void add(Fp8LinearWorkspace& workspace, const Fp8GemmWorkspace& needed) {
+    add(workspace, needed.counter_bytes, needed.partial_bytes);
+}
+
+// What is the same wherever the tensors lie.
+Fp8LinearWorkspace workspace_beside_products(const Fp8LinearProblem& problem,
+                                             const Fp8LinearChoice& choice) {
+    Fp8LinearWorkspace workspace;
+    for (const auto& cast : choice.casts) {
+        if (cast) add(workspace, cast->counter_bytes, cast->multiplier_bytes);
+    }
+    if (choice.sums) add(workspace, choice.sums->counter_bytes, choice.sums->part_bytes);
+    workspace.code_bytes = problem.code_bytes;
+    return workspace;
+}
+
+template <class Problem, std::size_t count>
+bool are_as_aligned(const std::array<std::optional<Problem>, count>& problems,
+                    const std::array<std::optional<Problem>, count>& others) noexcept {
+    for (std::size_t i = 0; i < count; ++i) {
+        if (problems[i] && others[i] && !is_as_aligned(*problems[i], *others[i])) return false;
+    }
+    return true;
+}
 
 class Catalogue {
   public:
@@ -86,11 +124,10 @@ class Catalogue {
         for (std::int64_t rows = rows_.first; rows <= rows_.last; ++rows) {
             Fp8GemmProblem problem = problem_;
             place(problem, rows);
-            if (!rank_fp8_gemm(problem, facts_).accepted()) continue;
-            const Spec spec = choose_fp8_gemm(problem, facts_).spec;
-            if (spec == latest) continue;
-            latest = spec;
-            add_once(all_, spec);
+            const std::optional<Fp8GemmChoice> choice = rank_fp8_gemm(problem, facts_).choice;
+            if (!choice || choice->spec == latest) continue;
+            latest = choice->spec;
+            add_once(all_, latest);
         }
     }
 
@@ -102,6 +139,62 @@ class Catalogue {
 };
 
 }  // namespace
+
+bool has_no_rows(const Fp8LinearProblem& problem) noexcept {
+    const auto given = [](const auto& part) { return part.has_value(); };
+    return !problem.updates && !problem.sums && std::ranges::none_of(problem.casts, given) &&
+           std::ranges::none_of(problem.products, given);
+}
+
+bool is_as_aligned(const Fp8LinearProblem& problem, const Fp8LinearProblem& other) noexcept {
+    const bool sums = !problem.sums || !other.sums || problem.sums->aligned >= other.sums->aligned;
+    return sums && are_as_aligned(problem.casts, other.casts) &&
+           are_as_aligned(problem.products, other.products);
+}
+
+Ranking<Fp8LinearChoice> rank_fp8_linear(const Fp8LinearProblem& problem,
+                                         const DeviceFacts& facts) {
+    Ranking<Fp8LinearChoice> ranking;
+    Fp8LinearChoice choice;
+    const auto rank_parts = [&](const auto& problems, auto& choices, const auto& rank) {
+        for (std::size_t i = 0; i < problems.size(); ++i) {
+            if (!problems[i]) continue;
+            auto ranked = rank(*problems[i], facts);
+            for (const Candidate& candidate : ranked.candidates)
+                judge(ranking.candidates, candidate);
+            choices[i] = std::move(ranked.choice);
+        }
+    };
+    rank_parts(problem.casts, choice.casts, rank_fp8_quantize);
+    rank_parts(problem.products, choice.products, rank_fp8_gemm);
+    const auto is_chosen = [](const auto& problems, const auto& choices) {
+        return std::ranges::equal(
+            problems, choices, {}, [](const auto& part) { return !!part; },
+            [](const auto& part) { return !!part; });
+    };
+    if (!is_chosen(problem.casts, choice.casts) || !is_chosen(problem.products, choice.products)) {
+        return ranking;
+    }
+    choice.casts_nothing = problem.casts_nothing;
+    if (problem.updates) choice.update = choose_fp8_update(facts);
+    if (problem.sums) choice.sums = choose_column_sums(*problem.sums, facts);
+    choice.workspace = workspace_beside_products(problem, choice);
+    for (const auto& product : choice.products) {
+        if (product) add(choice.workspace, product->workspace);
+    }
+    ranking.choice = std::move(choice);
+    return ranking;
+}
+
+Fp8LinearWorkspace fp8_linear_workspace_anywhere(const Fp8LinearProblem& problem,
+                                                 const Fp8LinearChoice& choice,
+                                                 const DeviceFacts& facts) {
+    Fp8LinearWorkspace workspace = workspace_beside_products(problem, choice);
+    for (const auto& product : problem.products) {
+        if (product) add(workspace, fp8_gemm_workspace_anywhere(*product, facts));
+    }
+    return workspace;
+}
 
 std::vector<Spec> fp8_linear_catalogue(const Fp8LinearLayer& layer, const RowRange& rows,
                                        const DeviceFacts& facts) {

@@ -15,6 +15,7 @@ struct ColumnSumsProblem {
     int out = 0;            // of the sums
     std::int64_t rows = 0;  // at least 0
     int cols = 0;           // at least 1
+    bool aligned = true;    // every row of the matrix begins at a multiple of 16 bytes
 };
 
 struct ColumnSumsChoice {

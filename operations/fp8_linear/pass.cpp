@@ -1,171 +1,213 @@
 #include "operations/fp8_linear/pass.hpp"
 
-#include <algorithm>
-#include <vector>
+#include <cmath>
+#include <cstdint>
 
-#include "operations/decision.hpp"
-#include "operations/fp8_linear/launches.hpp"
-#include "operations/fp8_linear/reference.hpp"
-#include "operations/kernel_launch.hpp"
-#include "operations/last_run.hpp"
+#include "kernel_sources/fp8/scale.h"
+#include "kernel_sources/fp8/state.h"
+#include "operations/check.hpp"
+#include "operations/fp8_linear/check.hpp"
+#include "operations/tensor_checks.hpp"
 
 namespace jitney {
 namespace {
 
-// Codes begin at multiples of 16 bytes, and so do their rows.
-std::size_t round_up(std::size_t bytes) {
-    return (bytes + 15) / 16 * 16;
+enum Row : int { kX = 0, kWeight = 1, kGradY = 2 };
+
+// Numbers of a state and of the scales that were saved.
+// Counted in integers: the address may be null where sizes alone are asked for.
+float* number_at(const Tensor& tensor, std::int64_t index) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(tensor.data);
+    return reinterpret_cast<float*>(begin + static_cast<std::uintptr_t>(index) * sizeof(float));
+}
+float* state_at(const Tensor& state, Row row, int column) {
+    return number_at(state, row * state.strides[0] + column);
+}
+Tensor state_number(const Tensor& state, Row row, Fp8StateColumn column) {
+    return Tensor::contiguous(state_at(state, row, column), DType::fp32, {1}, state.device);
 }
 
-std::size_t bytes_of(const Fp8OwnCodes& own) {
-    std::size_t bytes = 0;
-    for (const Tensor* codes : own) {
-        if (codes != nullptr)
-            bytes += static_cast<std::size_t>(codes->shape[0] * codes->strides[0]);
-    }
-    return bytes;
+float largest_of(DType format) {
+    return format == DType::fp8_e4m3 ? kE4m3Largest : kE5m2Largest;
 }
 
-// The codes lie behind what the launches need, which use the same memory one after the other.
-ScratchBytes with_codes(const ScratchBytes& launches, const Fp8OwnCodes& own) {
-    const std::size_t codes = bytes_of(own);
-    return {launches.counters, codes == 0 ? launches.data : round_up(launches.data) + codes};
+Tensor matrix(const char* name, const Tensor& tensor) {
+    return checks::as_matrix({name, tensor, ""});
 }
 
-void place(const Fp8OwnCodes& own, void* memory) {
-    auto* at = static_cast<std::byte*>(memory);
-    for (Tensor* codes : own) {
-        if (codes == nullptr) continue;
-        codes->data = at;
-        at += codes->shape[0] * codes->strides[0];
-    }
-}
-
-using Casts = std::array<checks::Fp8QuantizeCall, 2>;
-
-// Of a pass with all addresses: what its casts come to. Its products are refused here, too.
-Casts check(const Fp8LinearPass& pass) {
-    Casts casts;
-    for (std::size_t i = 0; i < casts.size(); ++i) {
-        if (pass.casts[i]) casts[i] = checks::check(pass.casts[i]->args);
-    }
-    for (const auto& product : pass.products) {
-        if (product) static_cast<void>(checks::check(*product));
-    }
-    return casts;
-}
-
-// Whether nothing is computed of a tensor.
-bool is_empty(const Fp8LinearPass& pass) {
-    const auto& sums = pass.sums;
-    if (pass.casts[0] || (sums && sums->out.shape[0] != 0)) return false;
-    return std::ranges::all_of(pass.products, [](const std::optional<Fp8GemmArgs>& product) {
-        return !product || checks::has_no_rows(checks::check(*product, checks::Data::absent));
-    });
-}
-
-void run_on_host(const Fp8LinearPass& pass) {
-    const Casts casts = check(pass);
-    for (std::size_t i = 0; i < casts.size(); ++i) {
-        if (pass.casts[i]) quantize_on_host(pass.casts[i]->args, casts[i], pass.casts[i]->state);
-    }
-    if (pass.update) reference::fp8_update(*pass.update);
-    const auto& sums = pass.sums;
-    if (sums && sums->out.shape[0] != 0) reference::column_sums(sums->x, sums->out);
-    for (const auto& product : pass.products) {
-        if (product) fp8_gemm(*product);
-    }
-    // Whatever the last of them was, and if it was nothing.
-    if (!is_empty(pass)) note_reference_ran();
-}
-
-// The kernels of a pass.
-class Launches {
+// Codes that a call keeps for itself, one behind the other, their rows at multiples of 16 bytes.
+class OwnCodes {
   public:
-    Launches(const Fp8LinearPass& pass, const Device& device, Stream stream) {
-        constexpr auto absent = checks::Data::absent;
-        for (std::size_t i = 0; i < casts_.size(); ++i) {
-            if (!pass.casts[i]) continue;
-            const Fp8QuantizeArgs& cast = pass.casts[i]->args;
-            add(casts_[i].emplace(cast, checks::check(cast, absent).problem, stream).needs());
-        }
-        if (pass.update) update_.emplace(device, stream);
-        for (std::size_t i = 0; i < products_.size(); ++i) {
-            if (!pass.products[i]) continue;
-            const policy::Fp8GemmProblem problem = checks::check(*pass.products[i], absent);
-            add(products_[i].emplace(problem, device, stream).needs());
-        }
-        if (pass.sums) add(sums_.emplace(pass.sums->x, pass.sums->out, stream).needs());
-    }
+    explicit OwnCodes(void* memory) noexcept : next_(static_cast<std::byte*>(memory)) {}
 
-    const ScratchBytes& needs() const noexcept { return needs_; }
-
-    void run(const Fp8LinearPass& pass, const Casts& casts, const Scratch& scratch,
-             Stream stream) const {
-        for (std::size_t i = 0; i < casts_.size(); ++i) {
-            if (!casts_[i]) continue;
-            const Fp8LinearCast& cast = *pass.casts[i];
-            casts_[i]->run(cast.args, casts[i], scratch, stream, cast.state);
-        }
-        if (update_) update_->run(*pass.update, stream);
-        if (sums_) sums_->run(pass.sums->x, pass.sums->out, scratch, stream);
-        for (std::size_t i = 0; i < products_.size(); ++i) {
-            if (products_[i]) products_[i]->run(*pass.products[i], scratch, stream);
-        }
+    Tensor take(const Tensor& matrix, DType format) {
+        const std::int64_t stride = (matrix.shape[1] + 15) / 16 * 16;
+        const Tensor codes = Tensor::strided(next_, format, {matrix.shape[0], matrix.shape[1]},
+                                             {stride, 1}, matrix.device);
+        const auto taken = static_cast<std::size_t>(matrix.shape[0] * stride);
+        if (next_ != nullptr) next_ += taken;
+        bytes_ += taken;
+        return codes;
     }
+    std::size_t bytes() const noexcept { return bytes_; }
 
   private:
-    void add(const ScratchBytes& needs) noexcept { needs_ = larger(needs_, needs); }
-
-    std::array<std::optional<Fp8QuantizeLaunches>, 2> casts_;
-    std::optional<Fp8UpdateLaunch> update_;
-    std::array<std::optional<Fp8GemmLaunch>, 2> products_;
-    std::optional<ColumnSumsLaunch> sums_;
-    ScratchBytes needs_;
+    std::byte* next_;
+    std::size_t bytes_ = 0;
 };
 
-void run_on_gpu(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
-                const Workspace& workspace, const Device& device, Stream stream) {
-    const Launches launches(make(), device, stream);
-    const HeldScratch held(workspace, with_codes(launches.needs(), own), stream);
-    const Scratch& scratch = held.place();
-    if (bytes_of(own) != 0) {
-        place(own, static_cast<std::byte*>(scratch.data) + round_up(launches.needs().data));
+// A tensor's cast as its row of the state says. Its amax is noted there.
+Fp8LinearCast cast_of(const Tensor& x, const Tensor* codes, const Tensor& state, Row row,
+                      const Fp8Recipe& recipe) {
+    Fp8LinearCast cast;
+    cast.args.x = x;
+    cast.args.amax = state_number(state, row, kFp8StateAmax);
+    if (codes == nullptr) return cast;
+    cast.args.out = *codes;
+    cast.args.multiplier = state_number(state, row, kFp8StateMultiplier);
+    cast.args.dynamic = recipe.scaling == Fp8Scaling::dynamic;
+    if (cast.args.dynamic) {
+        cast.args.scale = state_number(state, row, kFp8StateScale);
+    } else {
+        cast.state = state_at(state, row, 0);
     }
-    const Fp8LinearPass pass = make();
-    launches.run(pass, check(pass), scratch, stream);
+    return cast;
+}
+
+Fp8UpdateParams update_of(const Fp8Recipe& recipe) {
+    Fp8UpdateParams params{};
+    params.history = recipe.scaling == Fp8Scaling::dynamic ? 0 : recipe.history;
+    params.latest = recipe.amax == Fp8Amax::latest ? 1 : 0;
+    params.margin_power = std::ldexp(1.0f, recipe.margin);
+    return params;
+}
+
+// Of a call without results: the scales that are saved are the state's, which stays as it is.
+Fp8LinearPass empty_pass(const Fp8LinearArgs& args) {
+    Fp8LinearPass pass;
+    if (!args.saved) return pass;
+    Fp8UpdateParams& update = pass.update.emplace();
+    update.rows[0] = {state_at(args.state, kX, 0), 0.0f, number_at(args.saved->scales, 0)};
+    update.rows[1] = {state_at(args.state, kWeight, 0), 0.0f, number_at(args.saved->scales, 1)};
+    return pass;
+}
+
+// The products of a backward pass. Each is corrected by a number of its own.
+void add_products(Fp8LinearPass& pass, const Fp8LinearBackwardArgs& args,
+                  const Tensor& grad_codes) {
+    Fp8GemmArgs product;
+    product.a = grad_codes;
+    product.fast_accum = args.fast_accum;
+    if (args.grad_x) {
+        product.b = args.saved.weight_codes;
+        product.out = matrix("grad_x", *args.grad_x);
+        product.dequant_scale = state_number(args.state, kWeight, kFp8StateDequant);
+        pass.products[0] = product;
+    }
+    if (args.grad_weight) {
+        product.trans_a = true;
+        product.b = matrix("saved.x_codes", args.saved.x_codes);
+        product.out = *args.grad_weight;
+        product.dequant_scale = state_number(args.state, kGradY, kFp8StateDequant);
+        pass.products[1] = product;
+    }
 }
 
 }  // namespace
 
-std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
-                            const Device& device) {
-    if (decide("fp8_gemm", device).backend == Backend::reference) return 0;
-    return workspace_bytes(pass, own, facts_of(runtime::device(device.index)));
+Fp8LinearPass pass_of(const Fp8LinearArgs& args, void* memory) {
+    if (args.y.elements() == 0) return empty_pass(args);
+    Fp8LinearPass pass;
+    const Tensor x = matrix("x", args.x);
+    const DType format = checks::forward_format(args.recipe);
+    OwnCodes own(memory);
+    const Tensor x_codes =
+        args.saved ? matrix("saved.x_codes", args.saved->x_codes) : own.take(x, format);
+    const Tensor weight_codes =
+        args.saved ? args.saved->weight_codes : own.take(args.weight, format);
+    pass.code_bytes = own.bytes();
+    pass.casts = {cast_of(x, &x_codes, args.state, kX, args.recipe),
+                  cast_of(args.weight, &weight_codes, args.state, kWeight, args.recipe)};
+
+    const auto scale = [&](int index) {
+        return args.saved ? number_at(args.saved->scales, index) : nullptr;
+    };
+    const float largest = largest_of(format);
+    Fp8UpdateParams& update = pass.update.emplace(update_of(args.recipe));
+    update.rows[0] = {state_at(args.state, kX, 0), largest, scale(0)};
+    update.rows[1] = {state_at(args.state, kWeight, 0), largest, scale(1)};
+    update.products[0] = {state_at(args.state, kX, kFp8StateDequant),
+                          state_at(args.state, kX, kFp8StateScale),
+                          state_at(args.state, kWeight, kFp8StateScale)};
+
+    Fp8GemmArgs& product = pass.products[0].emplace();
+    product.a = x_codes;
+    product.b = weight_codes;
+    product.trans_b = true;
+    product.out = matrix("y", args.y);
+    product.dequant_scale = state_number(args.state, kX, kFp8StateDequant);
+    product.bias = args.bias;
+    product.fast_accum = args.fast_accum;
+    return pass;
 }
 
-std::size_t workspace_bytes(const Fp8LinearPass& pass, const Fp8OwnCodes& own,
-                            const policy::DeviceFacts& facts) {
+Fp8LinearPass pass_of(const Fp8LinearBackwardArgs& args, void* memory) {
+    Fp8LinearPass pass;
+    const Tensor grad_y = matrix("grad_y", args.grad_y);
+    Tensor codes;
+    if (args.grad_x || args.grad_weight) {
+        OwnCodes own(memory);
+        codes = own.take(grad_y, checks::backward_format(args.recipe));
+        pass.code_bytes = own.bytes();
+        add_products(pass, args, codes);
+    }
+    // Without elements nothing is known of grad_y, the forward call left no scales, and gradients
+    // are zeros.
+    if (grad_y.elements() != 0) {
+        const bool cast_codes = args.grad_x || args.grad_weight;
+        pass.casts[0] =
+            cast_of(grad_y, cast_codes ? &codes : nullptr, args.state, kGradY, args.recipe);
+        float* const scale = state_at(args.state, kGradY, kFp8StateScale);
+        const Tensor& scales = args.saved.scales;
+        Fp8UpdateParams& update = pass.update.emplace(update_of(args.recipe));
+        update.rows[0] = {state_at(args.state, kGradY, 0),
+                          largest_of(checks::backward_format(args.recipe)), nullptr};
+        update.products[0] = {state_at(args.state, kWeight, kFp8StateDequant), scale,
+                              number_at(scales, 1)};
+        update.products[1] = {state_at(args.state, kGradY, kFp8StateDequant), scale,
+                              number_at(scales, 0)};
+    }
+    if (args.grad_bias && grad_y.shape[1] != 0) pass.sums = {grad_y, *args.grad_bias};
+    return pass;
+}
+
+policy::Fp8LinearProblem problem_of(const Fp8LinearPass& pass) {
     constexpr auto absent = checks::Data::absent;
-    ScratchBytes needs;
-    for (const auto& cast : pass.casts) {
-        if (!cast) continue;
-        needs = larger(needs, needed(cast->args, checks::check(cast->args, absent).problem));
+    policy::Fp8LinearProblem problem;
+    for (std::size_t i = 0; i < pass.casts.size(); ++i) {
+        if (!pass.casts[i]) continue;
+        if (pass.casts[i]->is_empty()) {
+            problem.casts_nothing = true;
+        } else {
+            problem.casts[i] = checks::check(pass.casts[i]->args, absent);
+        }
     }
-    for (const auto& product : pass.products) {
-        if (product) needs = larger(needs, needed(checks::check(*product, absent), facts));
+    problem.updates = pass.update.has_value();
+    if (pass.sums) {
+        policy::ColumnSumsProblem& sums = problem.sums.emplace();
+        sums.format = static_cast<int>(pass.sums->x.dtype);
+        sums.out = static_cast<int>(pass.sums->out.dtype);
+        sums.rows = pass.sums->x.shape[0];
+        sums.cols = static_cast<int>(pass.sums->x.shape[1]);
+        sums.aligned = checks::is_aligned(pass.sums->x);
     }
-    if (pass.sums) needs = larger(needs, needed(pass.sums->x, pass.sums->out, facts));
-    return own_workspace_bytes(with_codes(needs, own));
-}
-
-void run_pass(const std::function<Fp8LinearPass()>& make, const Fp8OwnCodes& own,
-              const Workspace& workspace, const Device& device, Stream stream) {
-    const Decision decision = decide("fp8_gemm", device);
-    if (decision.backend == Backend::jit) return run_on_gpu(make, own, workspace, device, stream);
-    std::vector<std::byte> memory(bytes_of(own));
-    if (!memory.empty()) place(own, memory.data());
-    run_on_host(make());
+    for (std::size_t i = 0; i < pass.products.size(); ++i) {
+        if (!pass.products[i]) continue;
+        const policy::Fp8GemmProblem product = checks::check(*pass.products[i], absent);
+        if (!has_no_rows(product)) problem.products[i] = product;
+    }
+    problem.code_bytes = pass.code_bytes;
+    return problem;
 }
 
 }  // namespace jitney

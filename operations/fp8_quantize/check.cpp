@@ -62,21 +62,22 @@ bool rows_begin_at(const Tensor& matrix, std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
+policy::Fp8QuantizeProblem check(const Fp8QuantizeArgs& args, Data data) {
     const Named x{"x", args.x, kDims};
     check_floating(x);
-    Fp8QuantizeCall call;
-    call.x = as_matrix(x);
+    const Tensor matrix = as_matrix(x);
     check_pointer(x, data);
+    std::optional<Tensor> codes;
     if (args.out) {
         const Named out{"out", *args.out, kDims};
-        call.out = check_codes(x, out, data);
+        codes = check_codes(x, out, data);
         check_same_shape(x, out);
     }
+    std::optional<Tensor> transposed_codes;
     if (args.out_transposed) {
         const Named transposed{"out_transposed", *args.out_transposed, kTransposedDims};
-        call.out_transposed = check_codes(x, transposed, data);
-        check_shape(transposed, {call.x.shape[1], call.x.shape[0]});
+        transposed_codes = check_codes(x, transposed, data);
+        check_shape(transposed, {matrix.shape[1], matrix.shape[0]});
         if (args.out) check_same_dtype({"out", *args.out, kDims}, transposed);
     }
     check_wanted(args);
@@ -88,7 +89,7 @@ Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
         check_memory(args);
     }
 
-    policy::Fp8QuantizeProblem& problem = call.problem;
+    policy::Fp8QuantizeProblem problem;
     problem.format = static_cast<int>(args.x.dtype);
     problem.codes = (args.out ? kRowCodes : 0) | (args.out_transposed ? kTransposedCodes : 0);
     if (problem.codes != kNoCodes) {
@@ -96,13 +97,15 @@ Fp8QuantizeCall check(const Fp8QuantizeArgs& args, Data data) {
     }
     problem.amax = args.amax.has_value() || args.dynamic;
     problem.dynamic = args.dynamic;
-    problem.rows = call.x.shape[0];
-    problem.cols = call.x.shape[1];
-    problem.dense = is_dense(call.x) && (!call.out || is_dense(*call.out));
-    problem.first_row = {begins_at(call.x, 16), !call.out || begins_at(*call.out, 8)};
-    problem.every_row = {rows_begin_at(call.x, 16), !call.out || rows_begin_at(*call.out, 8)};
-    problem.transposed_rows = !call.out_transposed || rows_begin_at(*call.out_transposed, 16);
-    return call;
+    problem.rows = matrix.shape[0];
+    problem.cols = matrix.shape[1];
+    problem.dense = is_dense(matrix) && (!codes || is_dense(*codes));
+    problem.first_row = {begins_at(matrix, 16), !codes || begins_at(*codes, 8)};
+    problem.every_row = {rows_begin_at(matrix, 16), !codes || rows_begin_at(*codes, 8)};
+    problem.transposed_rows = !transposed_codes || rows_begin_at(*transposed_codes, 16);
+    problem.inverts = args.scale && args.multiplier && !args.dynamic;
+    problem.keeps_multiplier = args.multiplier.has_value();
+    return problem;
 }
 
 }  // namespace jitney::checks

@@ -105,7 +105,20 @@ Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const D
     return choice;
 }
 
-Candidate rank_fp8_quantize(const Fp8QuantizeProblem& problem, const DeviceFacts& facts) {
+namespace {
+
+Fp8CastChoice cast_of(const Fp8QuantizeProblem& problem, const DeviceFacts& facts) {
+    Fp8CastChoice choice;
+    choice.codes = choose_fp8_quantize(problem, facts);
+    choice.counter_bytes = choice.codes.counter_bytes;
+    if (!takes_two_launches(problem)) return choice;
+    choice.amax = choose_fp8_quantize(amax_of(problem), facts);
+    choice.counter_bytes = choice.amax->counter_bytes;
+    if (!problem.keeps_multiplier) choice.multiplier_bytes = sizeof(float);
+    return choice;
+}
+
+Candidate judge(const Fp8QuantizeProblem& problem, const DeviceFacts& facts) {
     const Candidate candidate =
         judge_arch_and_format(KernelId::fp8_quantize, facts.arch, problem.format);
     if (!candidate.accepted()) return candidate;
@@ -119,16 +132,23 @@ Candidate rank_fp8_quantize(const Fp8QuantizeProblem& problem, const DeviceFacts
     return candidate;
 }
 
+}  // namespace
+
+Ranking<Fp8CastChoice> rank_fp8_quantize(const Fp8QuantizeProblem& problem,
+                                         const DeviceFacts& facts) {
+    return ranking_of_one<Fp8CastChoice>(judge(problem, facts),
+                                         [&] { return cast_of(problem, facts); });
+}
+
 std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape,
                                          const DeviceFacts& facts) {
     Fp8QuantizeProblem problem = shape;
     problem.rows = problem.cols = 1;
     std::vector<Spec> specs;
-    if (!rank_fp8_quantize(problem, facts).accepted()) return specs;
-    if (takes_two_launches(problem)) {
-        specs.push_back(choose_fp8_quantize(amax_of(problem), facts).spec);
-    }
-    specs.push_back(choose_fp8_quantize(problem, facts).spec);
+    const std::optional<Fp8CastChoice> choice = rank_fp8_quantize(problem, facts).choice;
+    if (!choice) return specs;
+    if (choice->amax) specs.push_back(choice->amax->spec);
+    specs.push_back(choice->codes.spec);
     return specs;
 }
 

@@ -1,6 +1,8 @@
 // Which specialization of fp8_quantize runs a problem, and how the matrix is divided into tiles.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "policy/candidates.hpp"
@@ -25,7 +27,24 @@ struct Fp8QuantizeProblem {
         bool codes = true;
     } first_row, every_row;
     bool transposed_rows = true;
+    // The scale is the inverse of a number on the device: a launch writes it where x is empty, too.
+    bool inverts = false;
+    bool keeps_multiplier = true;  // the caller has a place for it; else the launches have
 };
+
+inline bool has_no_rows(const Fp8QuantizeProblem& problem) noexcept {
+    return (problem.rows == 0 || problem.cols == 0) && !problem.inverts;
+}
+
+// Whether all that moves several elements at once for `other` can do so for `problem`.
+inline bool is_as_aligned(const Fp8QuantizeProblem& problem,
+                          const Fp8QuantizeProblem& other) noexcept {
+    return problem.first_row.x >= other.first_row.x &&
+           problem.first_row.codes >= other.first_row.codes &&
+           problem.every_row.x >= other.every_row.x &&
+           problem.every_row.codes >= other.every_row.codes &&
+           problem.transposed_rows >= other.transposed_rows;
+}
 
 // The matrix as the kernel walks over it: rows that have no gap between them may be cut anew.
 struct Fp8Tiling {
@@ -49,8 +68,7 @@ struct Fp8QuantizeChoice {
     std::size_t counter_bytes = 0;  // zero before the first launch, kept zero by it
 };
 
-// One launch: of the codes, unless the problem has none. For a problem that rank_fp8_quantize
-// accepts.
+// One launch: of the codes, unless the problem has none. For a problem that is accepted.
 Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const DeviceFacts& facts);
 
 // The launch that goes ahead where scaling is dynamic and there are codes: amax alone.
@@ -59,8 +77,17 @@ inline bool takes_two_launches(const Fp8QuantizeProblem& problem) noexcept {
     return problem.dynamic && problem.codes != 0;
 }
 
-// The one candidate, with its reason.
-Candidate rank_fp8_quantize(const Fp8QuantizeProblem& problem, const DeviceFacts& facts);
+// The launches of a cast. They use the same memory beside the tensors.
+struct Fp8CastChoice {
+    std::optional<Fp8QuantizeChoice> amax;  // ahead of the codes
+    Fp8QuantizeChoice codes;
+    std::size_t counter_bytes = 0;     // zero before the first launch, kept zero by it
+    std::size_t multiplier_bytes = 0;  // where the first leaves the multiplier for the second
+};
+
+// The one candidate, and its choice.
+Ranking<Fp8CastChoice> rank_fp8_quantize(const Fp8QuantizeProblem& problem,
+                                         const DeviceFacts& facts);
 
 // What such a problem can ask for, whatever its sizes, strides and alignment.
 std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape, const DeviceFacts& facts);

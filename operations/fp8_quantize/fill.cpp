@@ -2,27 +2,31 @@
 
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/scale.h"
+#include "operations/tensor_checks.hpp"
 
 namespace jitney {
+namespace {
 
-Fp8QuantizeParams make_params(const checks::Fp8QuantizeCall& call,
-                              const policy::Fp8QuantizeChoice& choice, const Fp8Numbers& numbers,
-                              void* counters) noexcept {
+float* number(const std::optional<Tensor>& tensor) noexcept {
+    return tensor ? static_cast<float*>(tensor->data) : nullptr;
+}
+
+unsigned char* codes(const std::optional<Tensor>& tensor) noexcept {
+    return tensor ? static_cast<unsigned char*>(tensor->data) : nullptr;
+}
+
+}  // namespace
+
+Fp8QuantizeParams form_params(const Fp8QuantizeArgs& args,
+                              const policy::Fp8QuantizeChoice& choice) {
     const policy::Fp8Tiling& tiling = choice.tiling;
-    const auto stride = [&tiling](const Tensor& matrix) {
-        return tiling.recut ? tiling.cols : matrix.strides[0];
+    const auto stride = [&tiling](const char* name, const Tensor& tensor) {
+        return tiling.recut ? tiling.cols : checks::as_matrix({name, tensor, ""}).strides[0];
     };
     Fp8QuantizeParams params{};
-    params.x = call.x.data;
-    params.x_stride = stride(call.x);
-    if (call.out) {
-        params.codes = static_cast<unsigned char*>(call.out->data);
-        params.codes_stride = stride(*call.out);
-    }
-    if (call.out_transposed) {
-        params.transposed = static_cast<unsigned char*>(call.out_transposed->data);
-        params.transposed_stride = call.out_transposed->strides[0];
-    }
+    params.x_stride = stride("x", args.x);
+    if (args.out) params.codes_stride = stride("out", *args.out);
+    if (args.out_transposed) params.transposed_stride = args.out_transposed->strides[0];
     params.rows = tiling.rows;
     params.cols = tiling.cols;
     params.last_cols = tiling.last_cols;
@@ -33,14 +37,46 @@ Fp8QuantizeParams make_params(const checks::Fp8QuantizeCall& call,
     params.wide_x = tiling.wide_x ? 1 : 0;
     params.wide_codes = tiling.wide_codes ? 1 : 0;
     params.wide_transposed = tiling.wide_transposed ? 1 : 0;
+    const std::optional<Tensor>& out = args.out ? args.out : args.out_transposed;
+    params.largest = !out || out->dtype == DType::fp8_e4m3 ? kE4m3Largest : kE5m2Largest;
+    return params;
+}
+
+void set_addresses(Fp8QuantizeParams& params, const Fp8QuantizeArgs& args,
+                   const Fp8Numbers& numbers, void* counters) noexcept {
+    params.x = args.x.data;
+    params.codes = codes(args.out);
+    params.transposed = codes(args.out_transposed);
     params.multiplier = numbers.multiplier;
     params.new_multiplier = numbers.new_multiplier;
     params.scale = numbers.scale;
     params.amax = numbers.amax;
     params.state = numbers.state;
-    params.largest = call.problem.out == kFp8E4m3 ? kE4m3Largest : kE5m2Largest;
     params.counters = static_cast<AmaxCounters*>(counters);
+}
+
+Fp8CastParams form_params(const Fp8QuantizeArgs& args, const policy::Fp8CastChoice& choice) {
+    Fp8CastParams params;
+    params.codes = form_params(args, choice.codes);
+    if (choice.amax) params.amax = form_params(args, *choice.amax);
     return params;
+}
+
+void set_addresses(Fp8CastParams& params, const Fp8QuantizeArgs& args,
+                   const policy::Fp8CastChoice& choice, const Scratch& scratch,
+                   float* state) noexcept {
+    Fp8Numbers numbers{number(args.multiplier), nullptr, number(args.scale), number(args.amax),
+                       state};
+    if (!choice.amax) {
+        void* const counters = choice.counter_bytes != 0 ? scratch.counters : nullptr;
+        return set_addresses(params.codes, args, numbers, counters);
+    }
+    float* const multiplier =
+        choice.multiplier_bytes != 0 ? static_cast<float*>(scratch.data) : number(args.multiplier);
+    numbers.multiplier = nullptr;
+    numbers.new_multiplier = multiplier;
+    set_addresses(params.amax, args, numbers, scratch.counters);
+    set_addresses(params.codes, args, {.multiplier = multiplier}, nullptr);
 }
 
 }  // namespace jitney

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "operations/check.hpp"
 #include "operations/decision.hpp"
 #include "operations/merge_states/choose.hpp"
 #include "operations/merge_states/fields.hpp"
@@ -32,6 +33,12 @@ struct OperationOf<MergeStatesArgs> {
     static constexpr std::string_view otherwise = "merge fewer rows at a time, or use host tensors";
 
     static const Device& device(const MergeStatesArgs& args) noexcept { return args.out.device; }
+    static Problem check(const MergeStatesArgs& args, checks::Data data) {
+        return checks::check(args, data);
+    }
+    static bool has_no_rows(const Problem& problem) noexcept {
+        return checks::has_no_rows(problem);
+    }
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId>) {

@@ -1,6 +1,7 @@
 // Rotary position embedding as the path of all calls takes it.
 #pragma once
 
+#include "operations/check.hpp"
 #include "operations/decision.hpp"
 #include "operations/operation.hpp"
 #include "operations/reference_call.hpp"
@@ -20,6 +21,12 @@ struct OperationOf<RotaryArgs> {
     static constexpr std::string_view otherwise = "use another GPU, or host tensors";
 
     static const Device& device(const RotaryArgs& args) noexcept { return args.q.device; }
+    static Problem check(const RotaryArgs& args, checks::Data data) {
+        return checks::check(args, data);
+    }
+    static bool has_no_rows(const Problem& problem) noexcept {
+        return checks::has_no_rows(problem);
+    }
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
                                 std::optional<policy::KernelId>) {

@@ -10,12 +10,12 @@
 
 #include "jitney/backend.hpp"
 #include "operations/check.hpp"
-#include "operations/fp8_quantize/fill.hpp"
 #include "operations/kernel_launch.hpp"
 #include "policy/spec.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/gpu/graph.hpp"
 #include "tests/support/fp8_quantize_problem.hpp"
+#include "tests/support/made_params.hpp"
 
 namespace jitney::tests {
 namespace {
@@ -90,13 +90,13 @@ TEST_CASE("fp8_quantize: every bf16 and fp16 number, with the instruction and wi
 
             // The same launch of the specialization that has no use for the instruction.
             const OnGpu tensors(problem);
-            const auto call = checks::check(tensors.args(problem));
+            const Fp8QuantizeArgs args = tensors.args(problem);
             const runtime::DeviceInfo& device = enter_device({DeviceType::cuda, 0});
             policy::Fp8QuantizeChoice choice =
-                policy::choose_fp8_quantize(call.problem, facts_of(device));
+                policy::choose_fp8_quantize(checks::check(args), facts_of(device));
             choice.spec.values[4] = 1;
             REQUIRE(policy::text_of(choice.spec).find("software=1") != std::string::npos);
-            Fp8QuantizeParams params = make_params(call, choice, {}, nullptr);
+            Fp8QuantizeParams params = make_params(args, choice, {}, nullptr);
             launch_kernel(load_kernel(choice.spec, device, nullptr), choice.geometry, &params,
                           nullptr);
             Fp8QuantizeProblem software = problem;

@@ -82,8 +82,7 @@ TEST_CASE("random products: every tile once, every k in one split, within the de
         CAPTURE(p.m);
         CAPTURE(p.n);
         CAPTURE(p.k);
-        REQUIRE(rank_fp8_gemm(p, facts).accepted());
-        const Fp8GemmChoice choice = choose_fp8_gemm(p, facts);
+        const Fp8GemmChoice choice = rank_fp8_gemm(p, facts).choice.value();
         CAPTURE(text_of(choice.spec));
         CHECK(parse_spec(text_of(choice.spec)) == choice.spec);
         check_geometry(p, choice, facts);
@@ -95,7 +94,7 @@ TEST_CASE("random products: every tile once, every k in one split, within the de
 TEST_CASE("what has no FP8 tensor cores says so") {
     for (const int arch : {75, 80, 86}) {
         const DeviceFacts facts = typical_facts({static_cast<std::uint16_t>(arch), 0});
-        const Candidate candidate = rank_fp8_gemm(linear(64, 64, 64), facts);
+        const Candidate candidate = rank_fp8_gemm(linear(64, 64, 64), facts).candidates.at(0);
         CHECK_FALSE(candidate.accepted());
         CHECK(reason_text(candidate) ==
               "FP8 tensor cores need sm_89 or newer, this is sm_" + std::to_string(arch));
@@ -116,7 +115,7 @@ TEST_CASE(
           Expected{{120, 0}, false, false, true}, Expected{{121, 0}, true, false, false}}) {
         Fp8GemmProblem p = linear(4096, 4096, 4096);
         p.fast_accum = e.fast;
-        const Spec spec = choose_fp8_gemm(p, typical_facts(e.arch)).spec;
+        const Spec spec = rank_fp8_gemm(p, typical_facts(e.arch)).choice.value().spec;
         CAPTURE(text_of(spec));
         CHECK((value_of(spec, "unpack") != 0) == e.unpack);
         CHECK((value_of(spec, "promote") != 0) == e.promote);
@@ -125,7 +124,7 @@ TEST_CASE(
 
 TEST_CASE("few rows take narrow tiles, many rows wide ones") {
     const auto tile = [](std::int64_t m, std::int64_t n, std::int64_t k) {
-        const Spec spec = choose_fp8_gemm(linear(m, n, k), kHopper).spec;
+        const Spec spec = rank_fp8_gemm(linear(m, n, k), kHopper).choice.value().spec;
         return std::pair(value_of(spec, "tile_m"), value_of(spec, "tile_n"));
     };
     CHECK(tile(1, 4096, 4096) == std::pair(16, 32));
@@ -143,7 +142,7 @@ TEST_CASE("few rows take narrow tiles, many rows wide ones") {
     CHECK(tile(128, 4096, 14336) == std::pair(64, 128));
     CHECK(tile(4096, 4096, 4096) == std::pair(128, 128));
     CHECK(tile(8192, 8192, 8192) == std::pair(128, 128));
-    CHECK(text_of(choose_fp8_gemm(linear(4096, 4096, 4096), kHopper).spec) ==
+    CHECK(text_of(rank_fp8_gemm(linear(4096, 4096, 4096), kHopper).choice.value().spec) ==
           "fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=128x128,stages=3,trans_a=0,trans_b=1,unpack=1>"
           "@sm_90a");
 }
@@ -153,40 +152,43 @@ TEST_CASE("a transposed b of few columns is read in whole lines of memory") {
     p.trans_b = false;
     for (const bool trans_a : {false, true}) {
         p.trans_a = trans_a;
-        const Fp8GemmChoice choice = choose_fp8_gemm(p, kHopper);
+        const Fp8GemmChoice choice = rank_fp8_gemm(p, kHopper).choice.value();
         CHECK(value_of(choice.spec, "tile_n") == 128);
         CHECK(choice.splits > 1);
     }
     p.trans_b = true;
-    CHECK(value_of(choose_fp8_gemm(p, kHopper).spec, "tile_n") == 32);
+    CHECK(value_of(rank_fp8_gemm(p, kHopper).choice.value().spec, "tile_n") == 32);
 }
 
 TEST_CASE("a long k is divided where tiles are few, and not where they are many") {
-    CHECK(choose_fp8_gemm(linear(64, 4096, 16384), kHopper).splits > 1);
-    CHECK(choose_fp8_gemm(linear(128, 128, 65536), kHopper).splits > 1);
-    CHECK(choose_fp8_gemm(linear(8192, 8192, 8192), kHopper).splits == 1);
-    CHECK(choose_fp8_gemm(linear(16, 4096, 64), kHopper).splits == 1);
+    CHECK(rank_fp8_gemm(linear(64, 4096, 16384), kHopper).choice.value().splits > 1);
+    CHECK(rank_fp8_gemm(linear(128, 128, 65536), kHopper).choice.value().splits > 1);
+    CHECK(rank_fp8_gemm(linear(8192, 8192, 8192), kHopper).choice.value().splits == 1);
+    CHECK(rank_fp8_gemm(linear(16, 4096, 64), kHopper).choice.value().splits == 1);
 }
 
 TEST_CASE("only blocks that fill an SM begin before their predecessors end") {
-    CHECK(choose_fp8_gemm(linear(16, 4096, 4096), kHopper).geometry.programmatic);
-    CHECK(choose_fp8_gemm(linear(256, 4096, 4096), kHopper).geometry.programmatic);
-    CHECK(choose_fp8_gemm(linear(64, 4096, 4096), kHopper).geometry.programmatic);
-    CHECK_FALSE(choose_fp8_gemm(linear(384, 4096, 4096), kHopper).geometry.programmatic);
-    CHECK_FALSE(choose_fp8_gemm(linear(512, 4096, 4096), kHopper).geometry.programmatic);
-    CHECK_FALSE(choose_fp8_gemm(linear(16, 4096, 4096), kAda).geometry.programmatic);
+    CHECK(rank_fp8_gemm(linear(16, 4096, 4096), kHopper).choice.value().geometry.programmatic);
+    CHECK(rank_fp8_gemm(linear(256, 4096, 4096), kHopper).choice.value().geometry.programmatic);
+    CHECK(rank_fp8_gemm(linear(64, 4096, 4096), kHopper).choice.value().geometry.programmatic);
+    CHECK_FALSE(
+        rank_fp8_gemm(linear(384, 4096, 4096), kHopper).choice.value().geometry.programmatic);
+    CHECK_FALSE(
+        rank_fp8_gemm(linear(512, 4096, 4096), kHopper).choice.value().geometry.programmatic);
+    CHECK_FALSE(rank_fp8_gemm(linear(16, 4096, 4096), kAda).choice.value().geometry.programmatic);
 }
 
 TEST_CASE("rows that begin anywhere take a path of their own") {
     Fp8GemmProblem p = linear(100, 100, 333);
     p.aligned = false;
-    CHECK(text_of(choose_fp8_gemm(p, kHopper).spec) ==
+    CHECK(text_of(rank_fp8_gemm(p, kHopper).choice.value().spec) ==
           "fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=64x64,stages=3,trans_a=0,trans_b=1,unpack=1,"
           "unaligned=1>@sm_90a");
 }
 
 TEST_CASE("a grid that is too large is refused with its tiles") {
-    const Candidate candidate = rank_fp8_gemm(linear(0x7fffffff, 0x7fffffff, 1), kHopper);
+    const Candidate candidate =
+        rank_fp8_gemm(linear(0x7fffffff, 0x7fffffff, 1), kHopper).candidates.at(0);
     CHECK_FALSE(candidate.accepted());
     CHECK(candidate.reason == Reason::too_many_tiles);
 }

@@ -119,15 +119,13 @@ class Calls {
         p.dynamic = layer_.dynamic;
         p.rows = rows;
         p.cols = cols;
-        REQUIRE(rank_fp8_quantize(p, facts_).accepted());
-        if (p.dynamic) ask(choose_fp8_quantize(amax_of(p), facts_).spec);
-        ask(choose_fp8_quantize(p, facts_).spec);
+        const Fp8CastChoice choice = rank_fp8_quantize(p, facts_).choice.value();
+        REQUIRE(choice.amax.has_value() == p.dynamic);
+        if (choice.amax) ask(choice.amax->spec);
+        ask(choice.codes.spec);
     }
 
-    void ask(const Fp8GemmProblem& p) {
-        REQUIRE(rank_fp8_gemm(p, facts_).accepted());
-        ask(choose_fp8_gemm(p, facts_).spec);
-    }
+    void ask(const Fp8GemmProblem& p) { ask(rank_fp8_gemm(p, facts_).choice.value().spec); }
     void ask(const Spec& spec) { specs_.insert(jitney::policy::text_of(spec)); }
 
     Fp8LinearLayer layer_;

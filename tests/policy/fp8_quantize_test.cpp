@@ -152,7 +152,7 @@ TEST_CASE("few threads idle at the ends of strided rows") {
 
 TEST_CASE("refusals") {
     const auto reason = [](const Fp8QuantizeProblem& p, Arch arch) {
-        return reason_text(rank_fp8_quantize(p, typical_facts(arch)));
+        return reason_text(rank_fp8_quantize(p, typical_facts(arch)).candidates.at(0));
     };
     Fp8QuantizeProblem p = matrix(4, 4);
     CHECK(reason(p, {90, 'a'}).empty());

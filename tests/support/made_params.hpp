@@ -3,6 +3,8 @@
 
 #include "operations/append_kv/fill.hpp"
 #include "operations/attention/fill.hpp"
+#include "operations/fp8_gemm/fill.hpp"
+#include "operations/fp8_quantize/fill.hpp"
 #include "operations/merge_states/fill.hpp"
 #include "operations/rotary/fill.hpp"
 
@@ -42,6 +44,22 @@ inline WorkMapParams make_map_params(const AttentionParams& attention,
                                      const policy::AttentionChoice& choice) noexcept {
     WorkMapParams params = form_map_params(attention, choice);
     set_addresses(params, attention);
+    return params;
+}
+
+inline Fp8QuantizeParams make_params(const Fp8QuantizeArgs& args,
+                                     const policy::Fp8QuantizeChoice& choice,
+                                     const Fp8Numbers& numbers, void* counters) {
+    Fp8QuantizeParams params = form_params(args, choice);
+    set_addresses(params, args, numbers, counters);
+    return params;
+}
+
+inline Fp8GemmParams make_params(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem,
+                                 const policy::Fp8GemmChoice& choice, void* partials,
+                                 void* counters) noexcept {
+    Fp8GemmParams params = form_params(args, problem, choice);
+    set_addresses(params, args, choice, partials, counters);
     return params;
 }
 

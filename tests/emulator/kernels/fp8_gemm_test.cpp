@@ -12,12 +12,12 @@
 #include "kernel_sources/fp8/gemm_params.h"
 #include "operations/check.hpp"
 #include "operations/fp8_gemm/choose.hpp"
-#include "operations/fp8_gemm/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/seed.hpp"
 #include "tests/support/fp8_gemm_problem.hpp"
+#include "tests/support/made_params.hpp"
 
 namespace jitney::emulator {
 namespace {

@@ -9,12 +9,12 @@
 #include "kernel_sources/common/amax.h"
 #include "kernel_sources/common/constants.h"
 #include "operations/check.hpp"
-#include "operations/fp8_quantize/fill.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/seed.hpp"
 #include "tests/support/fp8_quantize_problem.hpp"
+#include "tests/support/made_params.hpp"
 
 namespace jitney::emulator {
 namespace {
@@ -50,10 +50,10 @@ class Launch {
     // The pass over x that has these codes; twice, and the counters must be zero again.
     // False where the policy runs it as another specialization, and nothing has run then.
     bool run(const policy::Spec& spec, tests::Random& random) {
-        const auto call = checks::check(args());
+        const Fp8QuantizeArgs call = args();
         policy::DeviceFacts facts = policy::typical_facts(spec.arch());
         facts.sm_count = 1;  // several tiles a block
-        policy::Fp8QuantizeProblem pass = call.problem;
+        policy::Fp8QuantizeProblem pass = checks::check(call);
         if (constant(spec, "codes") == kNoCodes) pass = policy::amax_of(pass);
         policy::Fp8QuantizeChoice choice = policy::choose_fp8_quantize(pass, facts);
         if (pass.amax) choice.geometry.grid[0] = std::min(choice.geometry.grid[0], 3u);

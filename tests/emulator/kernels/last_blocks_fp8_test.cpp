@@ -11,15 +11,14 @@
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/column_sums_params.h"
 #include "operations/check.hpp"
-#include "operations/fp8_gemm/fill.hpp"
 #include "operations/fp8_linear/column_sums.hpp"
 #include "operations/fp8_linear/reference.hpp"
-#include "operations/fp8_quantize/fill.hpp"
 #include "tests/emulator/kernels/last_blocks.hpp"
 #include "tests/emulator/kernels/lines.hpp"
 #include "tests/emulator/seed.hpp"
 #include "tests/support/fp8_gemm_problem.hpp"
 #include "tests/support/fp8_quantize_problem.hpp"
+#include "tests/support/made_params.hpp"
 
 namespace jitney::emulator {
 
@@ -173,15 +172,14 @@ TEST_CASE("the last blocks of fp8_quantize") {
             if (&tensor == &problem.out_transposed) return transposed.view();
             return &tensor == &problem.multiplier ? multiplier.view() : others.view();
         });
-        const auto call = checks::check(args);
         policy::Fp8QuantizeChoice choice =
-            policy::choose_fp8_quantize(call.problem, policy::typical_facts(spec.arch()));
+            policy::choose_fp8_quantize(checks::check(args), policy::typical_facts(spec.arch()));
         choice.spec = spec;
         const Buffer counters(sizeof(AmaxCounters), "counters");
         *counters.as<AmaxCounters>() = {};
         Fp8Numbers numbers;
         numbers.multiplier = static_cast<const float*>(multiplier.view().data);
-        Fp8QuantizeParams params = make_params(call, choice, numbers, counters.data());
+        Fp8QuantizeParams params = make_params(args, choice, numbers, counters.data());
         const std::int64_t tile_rows =
             std::int64_t{kFp8ThreadRows} * (kFp8QuantizeThreads >> choice.tiling.log2_across);
         const std::int64_t rows = kBeyond / tile_rows * tile_rows;
