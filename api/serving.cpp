@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "operations/kernel_launch.hpp"
 #include "operations/model.hpp"
 #include "operations/refuse.hpp"
@@ -13,10 +15,12 @@
 namespace jitney {
 namespace {
 
-ServingLayer public_layer(const policy::ModelLayer& layer) {
-    ServingLayer made;
+// What a layer is called alike in the public header and in the policy.
+template <class To, class From>
+To same_of(const From& layer) {
+    To made;
     made.kind = layer.kind;
-    made.part = static_cast<ServingPart>(layer.part);
+    made.part = static_cast<decltype(made.part)>(layer.part);
     made.count = layer.count;
     made.q_heads = layer.q_heads;
     made.kv_heads = layer.kv_heads;
@@ -29,40 +33,25 @@ ServingLayer public_layer(const policy::ModelLayer& layer) {
     made.alibi = layer.alibi;
     made.sinks = layer.sinks;
     made.rotary_dim = layer.rotary_dim;
-    if (layer.half_split) made.rotary_styles.push_back(RotaryStyle::half_split);
-    if (layer.interleaved) made.rotary_styles.push_back(RotaryStyle::interleaved);
     made.logits = layer.logits;
     made.unserved = layer.unserved;
     return made;
 }
 
-bool has_style(const ServingLayer& layer, RotaryStyle style) {
-    for (const RotaryStyle each : layer.rotary_styles) {
-        if (each == style) return true;
-    }
-    return false;
+ServingLayer public_layer(const policy::ModelLayer& layer) {
+    auto made = same_of<ServingLayer>(layer);
+    if (layer.half_split) made.rotary_styles.push_back(RotaryStyle::half_split);
+    if (layer.interleaved) made.rotary_styles.push_back(RotaryStyle::interleaved);
+    return made;
 }
 
 policy::ModelLayer own_layer(const ServingLayer& layer) {
-    policy::ModelLayer made;
-    made.kind = layer.kind;
-    made.part = static_cast<policy::LayerPart>(layer.part);
-    made.count = layer.count;
-    made.q_heads = layer.q_heads;
-    made.kv_heads = layer.kv_heads;
-    made.head_dim = layer.head_dim;
-    made.v_head_dim = layer.v_head_dim;
-    made.window_left = layer.window_left;
-    made.window_right = layer.window_right;
-    made.causal = layer.causal;
-    made.softcap = layer.softcap;
-    made.alibi = layer.alibi;
-    made.sinks = layer.sinks;
-    made.rotary_dim = layer.rotary_dim;
-    made.half_split = has_style(layer, RotaryStyle::half_split);
-    made.interleaved = has_style(layer, RotaryStyle::interleaved);
-    made.logits = layer.logits;
-    made.unserved = layer.unserved;
+    const auto has = [&layer](RotaryStyle style) {
+        return std::ranges::find(layer.rotary_styles, style) != layer.rotary_styles.end();
+    };
+    auto made = same_of<policy::ModelLayer>(layer);
+    made.half_split = has(RotaryStyle::half_split);
+    made.interleaved = has(RotaryStyle::interleaved);
     return made;
 }
 
@@ -76,8 +65,7 @@ void check_layer(const ServingLayer& layer) {
     if (heads && rotary) return;
     checks::refuse(
         "a layer of {} has {} heads, {} KV heads, a head_dim of {} and a rotary_dim of {}: KV "
-        "heads "
-        "divide heads, and rotary_dim is even and at most head_dim",
+        "heads divide heads, and rotary_dim is even and at most head_dim",
         layer.kind, layer.q_heads, layer.kv_heads, layer.head_dim, layer.rotary_dim);
 }
 

@@ -132,6 +132,14 @@ CLI::Option* add_lengths(CLI::App& command, const std::string& name, std::vector
     return command.add_option_function<std::string>(name, read, description)->type_name("LENGTHS");
 }
 
+CLI::Option* add_texts(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                       const std::string& type, const std::string& description) {
+    return command.add_option(name, values, description)
+        ->type_name(type)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 CLI::Option* add_word(CLI::App& command, const std::string& name, std::string& value,
                       std::vector<std::string> words, const std::string& description) {
     const std::string form = fmt::format("{}", fmt::join(words, "|"));

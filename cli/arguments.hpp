@@ -38,6 +38,9 @@ CLI::Option* add_shape(CLI::App& command, const std::string& name, Shape& value,
                        const std::string& description);
 CLI::Option* add_lengths(CLI::App& command, const std::string& name, std::vector<int>& ends,
                          const std::string& description);
+// Texts, as many as the option is given with.
+CLI::Option* add_texts(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                       const std::string& type, const std::string& description);
 // One of a few words.
 CLI::Option* add_word(CLI::App& command, const std::string& name, std::string& value,
                       std::vector<std::string> words, const std::string& description);

@@ -67,13 +67,9 @@ std::string option_of_layers(const LinearOptions& options) {
 }  // namespace
 
 void LinearOptions::add_to(CLI::App& command) {
-    command
-        .add_option("--linear", weights,
-                    "A linear layer on FP8, out_features,in_features: all that it asks for with "
-                    "any of --rows; may be given several times")
-        ->type_name("N,K")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_texts(command, "--linear", weights, "N,K",
+              "A linear layer on FP8, out_features,in_features: all that it asks for with any of "
+              "--rows; may be given several times");
     command.add_option("--rows", rows, "How many rows x may have, for --linear (1..8192)")
         ->type_name("A..B");
     command.add_flag("--backward", backward, "The gradients of --linear, too");

@@ -231,22 +231,12 @@ void add_prewarm(CLI::App& root, Request& request) {
     options->model.add_to(command);
     options->linear.add_to(command);
     options->targets.add_to(command);
-    command.add_option("--spec", options->specs, "A specialization; may be given several times")
-        ->type_name("TEXT")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command
-        .add_option("--manifest", options->manifests,
-                    "A file of specializations, one a line; '#' begins a comment")
-        ->type_name("FILE")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command
-        .add_option("--logits", options->logits,
-                    "A file with a logits function that a specialization names by its digest")
-        ->type_name("FILE")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_texts(command, "--spec", options->specs, "TEXT",
+              "A specialization; may be given several times");
+    add_texts(command, "--manifest", options->manifests, "FILE",
+              "A file of specializations, one a line; '#' begins a comment");
+    add_texts(command, "--logits", options->logits, "FILE",
+              "A file with a logits function that a specialization names by its digest");
     command.add_flag("--list", options->list,
                      "Print the specializations, one a line as in a manifest, and compile none");
     add_integer(command, "--jobs", options->jobs, 1, 1024, "Compiles at a time (one a core)");

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "operations/kernel_launch.hpp"
 #include "runtime/device.hpp"
@@ -10,13 +11,8 @@
 namespace jitney::cli {
 
 void PrewarmTargets::add_to(CLI::App& command) {
-    command
-        .add_option("--arch", archs,
-                    "An architecture for --model and --linear; may be given several times (the "
-                    "GPU's)")
-        ->type_name("ARCH")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_texts(command, "--arch", archs, "ARCH",
+              "An architecture for --model and --linear; may be given several times (the GPU's)");
 }
 
 std::vector<policy::DeviceFacts> PrewarmTargets::facts() const {

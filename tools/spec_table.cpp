@@ -1,5 +1,4 @@
-// Compiles specializations and prints what became of them as a Markdown table, the body of
-// docs/specializations.md.
+// Compiles specializations and prints what became of them as a Markdown table.
 //     spec_table [--jobs N] [--selection ARCH | --full ARCH | SPEC]...
 #include <fmt/format.h>
 
