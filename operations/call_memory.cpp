@@ -77,21 +77,6 @@ void CallMemory::check() const {
                    {found_other_.name, *found_other_.tensor, ""}, found_);
 }
 
-void WrittenFirst::reads(const char*, const Tensor& tensor) noexcept {
-    all_.at(count_++) = &tensor;
-}
-
-void WrittenFirst::writes(const char*, const Tensor& tensor) noexcept {
-    all_.at(count_++) = all_[written_];
-    all_[written_++] = &tensor;
-}
-
-void WrittenFirst::updates(const char* in_name, const Tensor& in, const char* name,
-                           const Tensor& out) noexcept {
-    if (in.data != out.data) reads(in_name, in);
-    writes(name, out);
-}
-
 void check_apart(const Named& written, const Named& other) {
     const Sharing found = shared(written.tensor, other.tensor);
     if (found != Sharing::none) refuse_overlap(written, other, found);

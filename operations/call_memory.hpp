@@ -20,6 +20,12 @@ namespace jitney::checks {
 // checked.
 class CallMemory {
   public:
+    struct Part {
+        const char* name;
+        const Tensor* tensor;
+        Span span;
+    };
+
     void reads(const char* name, const Tensor& tensor) noexcept;
     void writes(const char* name, const Tensor& tensor) noexcept;
     // In place, where both begin at one address, or apart.
@@ -32,13 +38,10 @@ class CallMemory {
     // Throws the sentence where they are not.
     void check() const;
 
-  private:
-    struct Part {
-        const char* name;
-        const Tensor* tensor;
-        Span span;
-    };
+    std::span<const Part> written() const noexcept { return {written_.data(), written_count_}; }
+    std::span<const Part> read() const noexcept { return {read_.data(), read_count_}; }
 
+  private:
     void compare(const Part& written, const Part& other) noexcept;
 
     std::array<Part, 8> written_;
@@ -51,26 +54,9 @@ class CallMemory {
     Part found_other_{};
 };
 
-// The tensors of a call, those that are written first.
-class WrittenFirst {
-  public:
-    void reads(const char* name, const Tensor& tensor) noexcept;
-    void writes(const char* name, const Tensor& tensor) noexcept;
-    void updates(const char* in_name, const Tensor& in, const char* name,
-                 const Tensor& out) noexcept;
-
-    std::span<const Tensor* const> all() const noexcept { return {all_.data(), count_}; }
-    std::size_t written() const noexcept { return written_; }
-
-  private:
-    std::array<const Tensor*, 24> all_{};
-    std::size_t count_ = 0;
-    std::size_t written_ = 0;
-};
-
-// Tells `memory` the tensors of a call. A source is looked at with its result.
-template <class Memory, class Args>
-void add_tensors(Memory& memory, const Args& args) noexcept {
+// A source is looked at with its result.
+template <class Args>
+void add_tensors(CallMemory& memory, const Args& args) noexcept {
     for_each_tensor(args, [&](const ListedTensor& listed, const Tensor& tensor) {
         if (listed.source != nullptr) {
             memory.updates(listed.source_name, *listed.source, listed.name, tensor);
@@ -153,15 +139,17 @@ bool is_sized_anew(const Args& args, const Tensor& tensor) noexcept {
 
 template <class Args>
 FormMemory<Args>::FormMemory(const Args& args) noexcept {
-    WrittenFirst tensors;
-    add_tensors(tensors, args);
-    written_count_ = tensors.written();
-    for (const Tensor* tensor : tensors.all()) {
-        const Span span = span_of(*tensor);
-        const auto begin = reinterpret_cast<std::uintptr_t>(tensor->data);
-        parts_.at(count_++) = {
-            reinterpret_cast<const char*>(tensor) - reinterpret_cast<const char*>(&args),
-            begin - span.first, span.bytes, is_sized_anew(args, *tensor)};
+    CallMemory memory;
+    add_tensors(memory, args);
+    written_count_ = memory.written().size();
+    for (const std::span parts : {memory.written(), memory.read()}) {
+        for (const CallMemory::Part& part : parts) {
+            const Tensor& tensor = *part.tensor;
+            parts_.at(count_++) = {
+                reinterpret_cast<const char*>(&tensor) - reinterpret_cast<const char*>(&args),
+                reinterpret_cast<std::uintptr_t>(tensor.data) - part.span.first, part.span.bytes,
+                is_sized_anew(args, tensor)};
+        }
     }
 }
 
