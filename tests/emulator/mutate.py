@@ -1,26 +1,31 @@
-"""Checks that the tests on the CPU notice faults in the kernels.
+"""Checks that the tests on the CPU notice faults in the kernels, or in host code.
 
-    python3 tests/emulator/mutate.py [--build DIR] [--list] [--only NUMBER ...] [--cases NAME ...]
-                                     [--jobs N]
+    python3 tests/emulator/mutate.py [--host] [--build DIR] [--list] [--only NUMBER ...]
+                                     [--cases NAME ...] [--jobs N] [--trees N]
 
 Plants the faults of mutations.py, one at a time, in a copy of the tree under DIR (build/mutations
 unless given), builds the tests of the kernels, runs them, and prints a line a fault: caught, with
 what noticed it; survived; or broken, where the fault does not compile or its text is not found.
+With --trees there are several copies, each with a fault of its own at a time and --jobs of its own.
 With --cases only those tests are run, in this order ("attn_mask_bits*" is all that begin so).
 Of the specializations only those with small heads are compiled, with few optimizations: that is
-half of the time, and all of the code. Fails where more than two faults survived. The source tree
-itself is not touched.
+half of the time, and all of the code. With --host the faults are those of host_faults.py, each for the test
+program that it names, and the tree is built as usual. Fails where more than two faults survived.
+The source tree itself is not touched.
 """
 import argparse
 import os
+import queue
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
-from mutations import FAULTS
+import host_faults
+import mutations
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TARGET = "test_emulator_kernels"
@@ -67,39 +72,56 @@ def is_kept(dim):
     return dim <= LARGEST_HEAD or dim in SHARED_HEADS
 
 
+class Unfit(Exception):
+    """A tree without a fault that can't be used; says why."""
+
+
 class Tree:
+    """The kernels' tests, with small heads."""
+
     def __init__(self, folder, jobs, cases):
         self.source = os.path.join(folder, "source")
         self.build = os.path.join(folder, "build")
         self.jobs = jobs
         self.cases = cases
         copy_tree(self.source)
+        self.cover()
+
+    def cover(self):
         covered = os.path.join(self.source, "tests", "emulator", "kernels", "covered.txt")
         with open(covered, encoding="utf-8") as file:
             lines = file.readlines()
         write(covered, "".join(line for line in lines if is_kept(head_dim(line))))
 
+    # No warnings, which are errors: a fault may leave a name unused.
+    options = ("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -w", "-DJITNEY_BENCH=OFF", "-DJITNEY_CLI=OFF",
+               "-DJITNEY_EXAMPLES=OFF")
+
     def configure(self):
         status, output = run(["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja",
-                              "-DCMAKE_BUILD_TYPE=Release",
-                              # No warnings, which are errors: a fault may leave a name unused.
-                              "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -w",
-                              "-DJITNEY_BENCH=OFF"])
+                              "-DCMAKE_BUILD_TYPE=Release", *self.options])
         if status != 0:
-            sys.exit(output)
+            raise Unfit(output)
 
-    def make(self):
-        return run(["ninja", "-C", self.build, "-j", str(self.jobs), TARGET])
+    def make(self, target):
+        return run(["ninja", "-C", self.build, "-j", str(self.jobs), target])
+
+    def programs(self, _faults):
+        """(program, its cases) to try without a fault."""
+        return [self.program(None)]
+
+    def program(self, _fault):
+        return TARGET, self.cases
 
     @staticmethod
     def all_cases(program):
         listing = run([program, "--list-test-cases"])[1]
         return [line for line in listing.splitlines() if re.match(r"[a-z]", line)]
 
-    def test(self):
+    def test(self, name, cases):
         """(whether all passed; what the first that failed said)"""
-        program = os.path.join(self.build, "bin", TARGET)
-        waiting = list(self.cases) or self.all_cases(program)
+        program = os.path.join(self.build, "bin", name)
+        waiting = list(cases) or self.all_cases(program)
         started = {}
         end = time.monotonic() + TEST_SECONDS
         said = None
@@ -126,6 +148,21 @@ class Tree:
         return said is None, said
 
 
+class HostTree(Tree):
+    """Any test program, built as usual."""
+
+    options = ()
+
+    def cover(self):
+        pass
+
+    def programs(self, faults):
+        return sorted({self.program(fault) for fault in faults})
+
+    def program(self, fault):
+        return fault.program, (fault.cases,)
+
+
 def notice(output):
     """The gist of what a failed test said: a fault, a wrong result, a signal, a check."""
     for pattern in (r"ERROR: \w+, (block \(.*)", r"ERROR: (\w+ can't be launched.*)",
@@ -145,46 +182,93 @@ def judge(tree, fault):
         return "broken", f"its text stands {text.count(fault.text)} times in the file"
     write(path, text.replace(fault.text, fault.fault))
     try:
-        status, output = tree.make()
+        program, cases = tree.program(fault)
+        status, output = tree.make(program)
         if status != 0:
             errors = [line for line in output.splitlines() if "error: " in line]
             return "broken", errors[0] if errors else "does not build"
-        passed, said = tree.test()
+        passed, said = tree.test(program, cases)
     finally:
         write(path, text)
     return ("survived", "") if passed else ("caught", notice(said))
 
 
+def prepared(folder, arguments, chosen):
+    """A tree that builds, and whose tests pass as it is."""
+    tree = (HostTree if arguments.host else Tree)(folder, arguments.jobs, arguments.cases)
+    tree.configure()
+    for program, cases in tree.programs([fault for _, fault in chosen]):
+        status, output = tree.make(program)
+        if status != 0:
+            raise Unfit(output)
+        passed, said = tree.test(program, cases)
+        if not passed:
+            raise Unfit("without a fault the tests fail already:\n" + said)
+    return tree
+
+
+def plant_all(folder, arguments, chosen, faults, counts, tell):
+    """Plants faults in a tree of its own until `faults`, a queue of the chosen, is empty."""
+    tree = prepared(folder, arguments, chosen)
+    while True:
+        try:
+            number, fault = faults.get_nowait()
+        except queue.Empty:
+            return
+        start = time.monotonic()
+        verdict, why = judge(tree, fault)
+        with tell:
+            counts[verdict] += 1
+            print(f"{number:3} {verdict:8} {time.monotonic() - start:4.0f} s  {fault.file}: "
+                  f"{fault.what}{' -- ' + why if why else ''}", flush=True)
+
+
+def plant_in_trees(arguments, chosen):
+    """How many faults had which verdict."""
+    faults = queue.Queue()
+    for one in chosen:
+        faults.put(one)
+    counts = {"caught": 0, "survived": 0, "broken": 0}
+    tell = threading.Lock()
+    unfit = []
+
+    def work(folder):
+        try:
+            plant_all(folder, arguments, chosen, faults, counts, tell)
+        except Unfit as why:
+            unfit.append(str(why))
+
+    folders = [arguments.build] if arguments.trees == 1 else [
+        os.path.join(arguments.build, str(number)) for number in range(arguments.trees)]
+    workers = [threading.Thread(target=work, args=(folder,)) for folder in folders]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if unfit:
+        sys.exit(unfit[0])
+    return counts
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--host", action="store_true", help="the faults of host_faults.py")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "mutations"))
     parser.add_argument("--list", action="store_true", help="print the faults, plant none")
     parser.add_argument("--only", type=int, nargs="+", help="numbers of the faults to plant")
     parser.add_argument("--cases", nargs="+", default=[], help="names of the tests to run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--trees", type=int, default=1, help="faults to plant at a time")
     arguments = parser.parse_args()
-    chosen = [(number, fault) for number, fault in enumerate(FAULTS, 1)
+    faults = host_faults.FAULTS if arguments.host else mutations.FAULTS
+    chosen = [(number, fault) for number, fault in enumerate(faults, 1)
               if not arguments.only or number in arguments.only]
     if arguments.list:
         for number, fault in chosen:
             print(f"{number:3} {fault.file}: {fault.what}")
         return 0
 
-    tree = Tree(arguments.build, arguments.jobs, arguments.cases)
-    tree.configure()
-    status, output = tree.make()
-    if status != 0:
-        sys.exit(output)
-    passed, said = tree.test()
-    if not passed:
-        sys.exit("without a fault the tests fail already:\n" + said)
-    counts = {"caught": 0, "survived": 0, "broken": 0}
-    for number, fault in chosen:
-        start = time.monotonic()
-        verdict, why = judge(tree, fault)
-        counts[verdict] += 1
-        print(f"{number:3} {verdict:8} {time.monotonic() - start:4.0f} s  {fault.file}: {fault.what}"
-              f"{' -- ' + why if why else ''}", flush=True)
+    counts = plant_in_trees(arguments, chosen)
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     return 0 if counts["broken"] == 0 and counts["survived"] <= 2 else 1
 

@@ -1,9 +1,12 @@
-"""Every fault of mutations.py can be planted: its text stands in its file, once."""
+"""Every fault of the lists can be planted: its text stands in its file, once."""
 import os
 import sys
 import unittest
 
-from mutations import FAULTS
+import host_faults
+import mutations
+
+FAULTS = mutations.FAULTS + host_faults.FAULTS
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
