@@ -89,7 +89,8 @@ double number(std::int64_t value) {
     return static_cast<double>(value);
 }
 
-double time_of(const Shape& shape, std::int64_t splits, const Fp8GemmProblem& p,
+// `early`: blocks of the shape begin before those ahead of them have ended.
+double time_of(const Shape& shape, std::int64_t splits, bool early, const Fp8GemmProblem& p,
                const DeviceFacts& facts) {
     const std::int64_t tiles = product(ceil_div(p.m, shape.m), ceil_div(p.n, shape.n));
     const std::int64_t blocks = product(tiles, splits);
@@ -108,9 +109,7 @@ double time_of(const Shape& shape, std::int64_t splits, const Fp8GemmProblem& p,
         number(std::max<std::int64_t>(blocks, facts.sm_count)) * number(steps) * row / kNearBytes;
     double time =
         kStart + std::max({products, memory, near}) + kOverlap * (products + memory + near);
-    if (fp8_gemm_begins_early(fp8_gemm_spec(p, tile_of(shape, p, facts), facts), facts)) {
-        time -= kEarly;
-    }
+    if (early) time -= kEarly;
     if (splits > 1) time += kMerge + 2 * 4 * number(blocks) * area / kPartBytes;
     return time;
 }
@@ -144,11 +143,13 @@ Fp8GemmTile fp8_gemm_tile(const Fp8GemmProblem& problem, const DeviceFacts& fact
         const std::int64_t tiles =
             product(ceil_div(problem.m, shape.m), ceil_div(problem.n, shape.n));
         const std::int64_t k_tiles = ceil_div(problem.k, fp8_gemm_tile_k(shape.m, shape.n));
+        const Fp8GemmTile tile = tile_of(shape, problem, facts);
+        const bool early = fp8_gemm_begins_early(fp8_gemm_spec(problem, tile, facts), facts);
         for (const std::int64_t wanted : {1, 2, 3, 4, 6, 8}) {
             if (wanted > 1 && (wanted > k_tiles / 2 || tiles > 2 * facts.sm_count)) break;
-            const double time = time_of(shape, wanted, problem, facts);
+            const double time = time_of(shape, wanted, early, problem, facts);
             if (best.m != 0 && time >= best_time) continue;
-            best = tile_of(shape, problem, facts);
+            best = tile;
             best.splits = static_cast<int>(wanted);
             best_time = time;
         }
