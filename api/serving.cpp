@@ -15,7 +15,7 @@
 namespace jitney {
 namespace {
 
-// What a layer is called alike in the public header and in the policy.
+// Copies the fields that a layer has alike in the public header and in the policy.
 template <class To, class From>
 To same_of(const From& layer) {
     To made;

@@ -59,7 +59,7 @@ std::vector<std::string> specializations(const Options& options,
     return unique;
 }
 
-// What the logits functions of the specializations are looked for in, by their digests.
+// The files in which the logits functions of the specializations are looked for, by their digests.
 class LogitsFiles {
   public:
     explicit LogitsFiles(const std::vector<std::string>& paths) {

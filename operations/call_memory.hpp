@@ -176,7 +176,7 @@ bool FormMemory<Args>::apart_at_a_glance(const Args& args) const noexcept {
     return !together;
 }
 
-// Of two tensors.
+// The same of two tensors: throws where they share a byte.
 void check_apart(const Named& written, const Named& other);
 // A result that begins where an input of its shape does is that very view.
 void check_in_place(const Named& written, const Named& input);

@@ -16,7 +16,7 @@ namespace {
 
 using policy::KernelId;
 
-// What the environment asks for.
+// The wishes of the environment.
 struct Wishes {
     std::optional<Backend> backend;
     std::optional<KernelId> kernel;

@@ -22,7 +22,7 @@ using Parameter = LogitsRecord::Parameter;
 constexpr std::string_view kNames[] = {"score", "batch", "head",   "query", "key",
                                        "place", "q_len", "kv_len", "at",    "values"};
 
-// Of a file the declarations have lines; else `lines` is empty.
+// The declarations of a file have lines; else `lines` is empty.
 std::vector<Parameter> parse_parameters(std::span<const std::string_view> declarations,
                                         std::span<const int> lines) {
     if (declarations.size() > kLogitsValues) {

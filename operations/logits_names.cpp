@@ -7,8 +7,8 @@
 namespace jitney::checks {
 namespace {
 
-// What the preprocessor and the compiler make of them is not said by the text alone: it hangs on
-// the day, on files, or on where the text stands.
+// The text alone does not say what the preprocessor and the compiler make of these: it hangs on the
+// day, on files, or on where the text stands.
 constexpr std::string_view kNames[] = {"__DATE__",           "__TIME__",
                                        "__TIMESTAMP__",      "__FILE__",
                                        "__BASE_FILE__",      "__FILE_NAME__",

@@ -10,7 +10,7 @@ namespace jitney::checks {
 // by pasting tokens. `code` is the text without comments and without what stands in quotes.
 void check_logits_names(std::string_view text, std::string_view code);
 
-// Of a name or a number.
+// Whether the character is one of a name or a number.
 inline bool is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }

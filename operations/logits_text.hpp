@@ -1,4 +1,4 @@
-// What can be told about the text of a logits function, and of its parameters, without a compiler.
+// The checks of the text of a logits function, and of its parameters, that no compiler can do.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ struct ParsedParameter {
     std::string name;
     LogitsValue::Kind kind = LogitsValue::Kind::none;
 };
-// Of a declaration such as "const float* slopes"; `line` of a file, or 0. Throws Error.
+// Parses a declaration such as "const float* slopes"; `line` of a file, or 0. The compiler tells
+// whether the types and the name exist. Throws Error.
 ParsedParameter parse_logits_parameter(std::string_view declaration, int line);
 
 }  // namespace jitney::checks

@@ -52,7 +52,7 @@ class Catalogue {
             problem.packed = packed;
             problem.paged = paged;
             add(attention_catalogue(problem, facts_));
-            // Of a ragged batch, the keys that come with it.
+            // A ragged batch sees the keys that come with it, too.
             if (packed && paged) {
                 problem.paged = false;
                 add(attention_catalogue(problem, facts_));

@@ -1,5 +1,5 @@
-// What serving one transformer asks of the kernels, whatever comes in: the catalogue that prewarm
-// compiles.
+// The specializations that serving one transformer asks for, whatever comes in: the catalogue that
+// prewarm compiles.
 #pragma once
 
 #include <cstdint>

@@ -55,14 +55,14 @@ struct Ranking {
     std::optional<Choice> choice;  // nothing where none was accepted
 };
 
-// That of an operation which one kernel does; `choose` makes the choice of it.
+// The ranking of an operation which one kernel does; `choose` makes the choice of it.
 template <class Choice, class Choose>
 Ranking<Choice> ranking_of_one(const Candidate& candidate, const Choose& choose) {
     if (!candidate.accepted()) return {{candidate}, std::nullopt};
     return {{candidate}, choose()};
 }
 
-// What every kernel asks for first: an arch that it runs on, and a format that it has code for.
+// Every kernel asks for this first: an arch that it runs on, and a format that it has code for.
 Candidate judge_arch_and_format(KernelId kernel, const Arch& arch, int format) noexcept;
 // Whether the kernel has code for that head_dim.
 Candidate judge_head_dim(KernelId kernel, int head_dim) noexcept;

@@ -1,5 +1,5 @@
-// What the policy knows of a device: plain numbers, from the driver or, where there is no GPU,
-// typical of the arch.
+// The facts about a device that the policy knows: plain numbers, from the driver or, where there is
+// no GPU, typical of the arch.
 #pragma once
 
 #include <string_view>
@@ -25,7 +25,7 @@ inline bool has_programmatic_launches(const DeviceFacts& facts) noexcept {
 // catalogue work for any arch on any machine.
 DeviceFacts typical_facts(Arch arch) noexcept;
 
-// Of an arch by its name, as GPUs look for it. Throws Error (invalid_argument).
+// The same for the name of an arch, as GPUs look for it. Throws Error (invalid_argument).
 DeviceFacts facts_named(std::string_view arch);
 
 }  // namespace jitney::policy

@@ -63,7 +63,7 @@ constexpr ConstantInfo omitted(ConstantInfo constant) {
 constexpr ConstantInfo option(std::string_view name) {
     return omitted(flag(name));
 }
-// What a kernel's source asks for and the kernel never does: not spelled out.
+// An option that a kernel's source asks for and the kernel never has: not spelled out.
 constexpr ConstantInfo never(std::string_view name) {
     return omitted(one_of(name, kNever));
 }

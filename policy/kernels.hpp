@@ -114,7 +114,7 @@ std::string arch_needed(const KernelInfo& kernel);
 
 // "fp16, bf16"
 std::string allowed_names(const ConstantInfo& constant);
-// What head_dim may be, of a kernel that has that constant.
+// The values of head_dim, of a kernel that has that constant.
 Range head_dim_range(const KernelInfo& kernel) noexcept;
 // Whether the kernel has code for that format (a jitney::Format).
 bool takes_format(const KernelInfo& kernel, int format) noexcept;

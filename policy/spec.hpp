@@ -63,7 +63,7 @@ int shared_bytes(const Spec& spec);
 std::uint64_t logits_digest(const Spec& spec) noexcept;
 void set_logits_digest(Spec& spec, std::uint64_t digest) noexcept;
 
-// What the compiler is given: the constants as a struct, after the kernel's source. A logits
+// The text that is compiled: the constants as a struct, after the kernel's source. A logits
 // function's `source`, a member of that struct, stands behind them.
 std::string translation_unit(const Spec& spec, std::string_view source = {});
 // The name expression of the kernel within it.

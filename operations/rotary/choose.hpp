@@ -31,7 +31,7 @@ struct RotaryChoice {
 // The one candidate, and its choice.
 Ranking<RotaryChoice> rank_rotary(const RotaryProblem& problem, const DeviceFacts& facts);
 
-// What rotary of such a shape and alignment can ask for.
+// The specializations that rotary of such a shape and alignment can ask for.
 std::vector<Spec> rotary_catalogue(const RotaryProblem& shape, const DeviceFacts& facts);
 
 }  // namespace jitney::policy

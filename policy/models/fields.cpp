@@ -54,13 +54,14 @@ std::string with_quoted_constants(std::string_view text) {
     return result;
 }
 
-// What the parser lets pass: of two fields of one name it keeps the last, and it nests without end.
+// Refuses what the parser lets pass: of two fields of one name it keeps the last, and it nests
+// without end.
 class Names {
   public:
     explicit Names(const std::string& file) : file_(file) {}
 
     bool operator()(int depth, json::parse_event_t event, json& parsed) {
-        // What prints a value goes down into it by recursion.
+        // The printing of a value goes down into it by recursion.
         if (depth > kMaxDepth) {
             refuse(fmt::format("{} is no JSON of a configuration: it is nested more than {} deep",
                                file_, kMaxDepth));

@@ -19,7 +19,7 @@ class Fields {
     static Fields parse(std::string file, std::string_view text);
 
     const std::string& file() const { return file_; }
-    // Of this object: "text_config.head_dim", as sentences name it.
+    // A field of this object as sentences name it: "text_config.head_dim".
     std::string path_of(std::string_view name) const { return path_ + std::string(name); }
 
     // A field may be there and null, which is another thing than to be missing.

@@ -1,4 +1,4 @@
-// What reading a configuration has to tell beside its layers.
+// The findings that reading a configuration makes beside its layers.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ int number(const Fields& config, std::string_view name, int maximum = kMaxHeads)
     return config.integer(name, 1, maximum).value_or(0);
 }
 
-// Of one layer, or of the layers of one kind, under the names that models have for them.
+// The heads of one layer, or of the layers of one kind, under the names that models have for them.
 Heads heads_in(const Fields& config) {
     return {number(config, "num_attention_heads"),
             std::max(number(config, "num_key_value_heads"), number(config, "num_attention_groups")),

@@ -24,7 +24,7 @@ bool has_architecture(const Fields& config, std::string_view part) {
                        [part](const std::string& name) { return name.find(part) != name.npos; });
 }
 
-// Of a type that is not in the table, as far as the file tells.
+// The family of a type that is not in the table, as far as the file tells.
 Family told_family(const Fields& config) {
     if (config.boolean("is_encoder_decoder").value_or(false)) return Family::encoder_decoder;
     if (has_architecture(config, "ForMaskedLM")) return Family::encoder;
@@ -129,7 +129,7 @@ class PartReader {
         return layer;
     }
 
-    // What its queries see, and how: all but the shape.
+    // Sets what the queries see, and how: all but the shape.
     void see(ModelLayer& layer, std::size_t at, LayerKind kind, bool both_ways) {
         const bool cross = kind == LayerKind::cross;
         layer.part = cross ? LayerPart::cross : both_ways ? LayerPart::encoder : LayerPart::decoder;

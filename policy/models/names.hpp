@@ -36,8 +36,8 @@ inline constexpr std::array<std::string_view, 7> kLayersNames = {
 // "num_attention_heads (or n_head, n_heads, ...)", as a sentence names a quantity.
 std::string told(Names names);
 
-// Of the first name that the file has: a number, or one a layer. Two of the names that disagree are
-// refused.
+// The value of the first name that the file has: a number, or one a layer. Two of the names that
+// disagree are refused.
 std::optional<std::vector<int>> values_of(const Fields& config, Names names, int maximum);
 std::optional<int> value_of(const Fields& config, Names names, int maximum);
 // One of the names is there and null.

@@ -30,7 +30,7 @@ bool is_rotary(Positions positions) {
     return positions == Positions::half_split || positions == Positions::interleaved;
 }
 
-// What the file says of positions in words, where the type leaves that to it.
+// The positions that the file names in words, where the type leaves that to it.
 std::optional<Positions> in_words(const Fields& config, const ModelType& type) {
     for (const char* name : {"position_embedding_type", "position_embedding"}) {
         if (!config.is_text(name)) continue;
@@ -88,7 +88,7 @@ struct Share {
     bool whole = false;  // all of the head is rotated, by angles of which some are 0
 };
 
-// Of each head, under any of its names, for all layers or for those of one kind.
+// The share of each head, under any of its names, for all layers or for those of one kind.
 Share share_of(const Fields& config, LayerKind kind) {
     Share found;
     for (const char* name : {"rope_parameters", "rope_scaling"}) {

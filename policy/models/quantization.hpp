@@ -1,4 +1,4 @@
-// What a quantised model asks for beyond attention in 16 bits.
+// The needs of a quantised model beyond attention in 16 bits.
 #pragma once
 
 #include "policy/models/fields.hpp"

@@ -1,4 +1,4 @@
-// What a model's configuration, the config.json that transformers writes, says of its attention.
+// Reads of a model's configuration, the config.json that transformers writes, its attention.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,8 @@ constexpr auto kSuspicious = std::to_array<std::string_view>(
     {"head_dim", "partial_rotary_factors", "heads", "n_head", "window", "chunk_size", "head_size",
      "qk_", "kv_dim", "kv_size"});
 
-// Of parts that have nothing to do with attention over keys and values, or that are passed over.
+// Fields of parts that have nothing to do with attention over keys and values, or that are passed
+// over.
 constexpr auto kOtherParts = std::to_array<std::string_view>({"mamba",
                                                               "ssm",
                                                               "linear_",
@@ -43,7 +44,7 @@ constexpr auto kOtherParts = std::to_array<std::string_view>({"mamba",
                                                               "ngram",
                                                               "attention_context"});
 
-// What is read under this name, or makes no difference to a kernel.
+// Names that are read, or make no difference to a kernel.
 constexpr auto kUnderstood = std::to_array<std::string_view>({
     "num_attention_heads_per_layer",
     "num_key_value_heads_per_layer",

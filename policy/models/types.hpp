@@ -1,4 +1,4 @@
-// What is known of model types beyond the fields of their configurations: the values that a file
+// The facts about model types beyond the fields of their configurations: the values that a file
 // leaves out, how the rotary embedding pairs elements, and which kinds of layers alternate.
 #pragma once
 
@@ -22,7 +22,7 @@ enum class Positions : std::uint8_t { none, half_split, interleaved, asked, alib
 
 enum class Family : std::uint8_t { decoder, encoder, encoder_decoder };
 
-// What a layer's queries see.
+// The keys that a layer's queries see.
 enum class LayerKind : std::uint8_t {
     full,
     sliding,
