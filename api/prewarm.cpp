@@ -112,6 +112,10 @@ class Prewarm {
 
 }  // namespace
 
+void check_spec(std::string_view text) {
+    policy::parse_spec_of_gpu(text);
+}
+
 std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
                                   const PrewarmOptions& options) {
     if (options.jobs < 0) {

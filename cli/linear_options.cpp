@@ -3,57 +3,45 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "cli/problem.hpp"
-#include "operations/check.hpp"
-#include "operations/fp8_linear/check.hpp"
-#include "operations/fp8_linear/choose.hpp"
+#include "jitney/prewarm.hpp"
 
 namespace jitney::cli {
 
 namespace {
 
-constexpr std::int64_t kDefaultRows = 8192;
-// The policy is asked for each number of rows: a microsecond or two.
-constexpr std::int64_t kMostRows = 1 << 20;
-
-policy::RowRange parse_rows(const std::string& text) {
-    if (text.empty()) return {1, kDefaultRows};
-    const auto number = [](const std::string& part) {
-        return parse_integer("--rows", part, 1, kMostRows);
-    };
-    const std::size_t dots = text.find("..");
-    if (dots == text.npos) return {number(text), number(text)};
-    const policy::RowRange rows{number(text.substr(0, dots)), number(text.substr(dots + 2))};
-    if (rows.first > rows.last) {
-        refuse(fmt::format("--rows is {}, and must go up, such as 1..{}", text, kDefaultRows));
+// "1..8192", or one number.
+void set_rows(const std::string& text, Fp8LinearShape& shape) {
+    if (text.empty()) return;
+    constexpr std::int64_t most = 1 << 20;
+    const std::size_t dots = std::min(text.find(".."), text.size());
+    shape.first_rows = parse_integer("--rows", text.substr(0, dots), 1, most);
+    shape.last_rows = shape.first_rows;
+    if (dots != text.size()) {
+        shape.last_rows = parse_integer("--rows", text.substr(dots + 2), 1, most);
     }
-    return rows;
+    if (shape.first_rows > shape.last_rows) {
+        refuse(fmt::format("--rows is {}, and must go up, such as 1..8192", text));
+    }
 }
 
-policy::Fp8LinearLayer layer_of(const std::string& text, const LinearOptions& options) {
+Fp8LinearShape shape_of(const std::string& text, const LinearOptions& options) {
     const Shape weight = parse_shape("--linear", text);
-    const std::string meaning = "out_features,in_features";
-    require_dims("--linear", weight, 2, meaning);
-    for (const std::int64_t size : weight) {
-        if (size >= 1 && size <= checks::kMostOfFp8Gemm) continue;
-        refuse(fmt::format("--linear is {}, and must be {}, each from 1 to {}", text, meaning,
-                           checks::kMostOfFp8Gemm));
-    }
-    const Fp8Recipe recipe = options.form.recipe();
-    policy::Fp8LinearLayer layer;
-    layer.format = static_cast<int>(options.form.dtype());
-    layer.codes = static_cast<int>(checks::forward_format(recipe));
-    layer.grad_codes = static_cast<int>(checks::backward_format(recipe));
-    if (const auto bias = options.form.bias_dtype()) layer.bias = static_cast<int>(*bias);
-    layer.dynamic = recipe.scaling == Fp8Scaling::dynamic;
-    layer.fast_accum = options.form.fast_accum;
-    layer.backward = options.backward;
-    layer.out_features = weight[0];
-    layer.in_features = weight[1];
-    return layer;
+    require_dims("--linear", weight, 2, "out_features,in_features");
+    Fp8LinearShape shape;
+    shape.out_features = weight[0];
+    shape.in_features = weight[1];
+    set_rows(options.rows, shape);
+    shape.dtype = options.form.dtype();
+    shape.bias = options.form.bias_dtype();
+    shape.recipe = options.form.recipe();
+    shape.fast_accum = options.form.fast_accum;
+    shape.backward = options.backward;
+    return shape;
 }
 
 // The first of the options that mean nothing without a layer; empty: none was given.
@@ -89,24 +77,15 @@ std::vector<std::string> LinearOptions::specializations(const PrewarmTargets& ta
         refuse(fmt::format("--sms is of the GPU of one --arch, and {} were named",
                            targets.archs.empty() ? "none" : "several"));
     }
-    const policy::RowRange range = parse_rows(rows);
-    std::vector<policy::Fp8LinearLayer> layers;
-    for (const std::string& text : weights)
-        layers.push_back(layer_of(text, *this));
     std::vector<std::string> texts;
-    for (policy::DeviceFacts facts : targets.facts()) {
-        if (sms != 0) facts.sm_count = sms;
-        for (const policy::Fp8LinearLayer& layer : layers) {
-            const auto specs = policy::fp8_linear_catalogue(layer, range, facts);
-            if (specs.empty()) {
-                refuse(
-                    fmt::format("no kernel multiplies FP8 on {}: jitney explain fp8-linear --x "
-                                "{},{} --weight {},{} --arch {} says why",
-                                facts.arch.text(), range.first, layer.in_features,
-                                layer.out_features, layer.in_features, facts.arch.text()));
+    for (const std::string& arch : targets.names()) {
+        for (const std::string& weight : weights) {
+            try {
+                for (std::string& text : fp8_linear_specs(shape_of(weight, *this), arch, sms))
+                    texts.push_back(std::move(text));
+            } catch (const Error& error) {
+                throw Error(error.code(), fmt::format("--linear {}: {}", weight, error.what()));
             }
-            for (const policy::Spec& spec : specs)
-                texts.push_back(policy::text_of(spec));
         }
     }
     return texts;

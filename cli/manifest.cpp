@@ -6,7 +6,7 @@
 
 #include "cli/file.hpp"
 #include "jitney/error.hpp"
-#include "policy/spec.hpp"
+#include "jitney/prewarm.hpp"
 
 namespace jitney::cli {
 
@@ -34,7 +34,8 @@ std::vector<std::string> read_manifest(const std::string& path) {
         ++number;
         if (line.empty()) continue;
         try {
-            specs.push_back(policy::text_of(policy::parse_spec_of_gpu(line)));
+            check_spec(line);
+            specs.emplace_back(line);
         } catch (const Error& error) {
             throw Error(error.code(), fmt::format("{}:{}: {}", path, number, error.what()));
         }

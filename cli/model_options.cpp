@@ -113,8 +113,7 @@ std::optional<ServedModel> ModelOptions::read(const PrewarmTargets& targets,
     served.file = file;
     served.model = serving_model(read_text(file, kMaxBytes, "a configuration"), options);
     served.unserved = served.model.unserved;
-    for (const policy::DeviceFacts& facts : targets.facts()) {
-        const std::string arch = targets.archs.empty() ? std::string() : facts.arch.text();
+    for (const std::string& arch : targets.names()) {
         for (const auto& [form, wanted] :
              {std::pair{KvCache::paged, cache != "padded"},
               std::pair{KvCache::padded, cache == "padded" || cache == "both"}}) {

@@ -21,7 +21,6 @@
 #include "cli/output.hpp"
 #include "cli/prewarm_targets.hpp"
 #include "cli/progress.hpp"
-#include "policy/spec.hpp"
 
 namespace jitney::cli {
 
@@ -45,8 +44,10 @@ std::vector<std::string> specializations(const Options& options,
     if (model) all = model->specs;
     for (std::string& text : options.linear.specializations(options.targets))
         all.push_back(std::move(text));
-    for (const std::string& text : options.specs)
-        all.push_back(policy::text_of(policy::parse_spec_of_gpu(text)));
+    for (const std::string& text : options.specs) {
+        check_spec(text);
+        all.push_back(text);
+    }
     for (const std::string& path : options.manifests) {
         for (std::string& text : read_manifest(path))
             all.push_back(std::move(text));
@@ -70,8 +71,9 @@ class LogitsFiles {
     // Throws Error where one of them is in no file.
     void require(const std::vector<std::string>& specs) const {
         for (const std::string& text : specs) {
-            const std::uint64_t digest = policy::logits_digest(policy::parse_spec(text));
-            if (digest == 0 || has(digest)) continue;
+            constexpr std::string_view constant = "logits=";
+            const std::size_t at = text.find(constant);
+            if (at == text.npos || has(text.substr(at + constant.size(), 16))) continue;
             refuse(fmt::format(
                 "{} has a logits function whose text is not known here: {}", text,
                 files_.empty() ? "give its file with --logits" : "give its file, as " + told()));
@@ -82,9 +84,11 @@ class LogitsFiles {
     const LogitsFunction* first() const { return files_.empty() ? nullptr : &files_[0].second; }
 
   private:
-    bool has(std::uint64_t digest) const {
-        return std::any_of(files_.begin(), files_.end(),
-                           [digest](const auto& file) { return file.second.digest() == digest; });
+    // In 16 hexadecimal digits, as a specialization has it.
+    bool has(std::string_view digest) const {
+        return std::any_of(files_.begin(), files_.end(), [digest](const auto& file) {
+            return fmt::format("{:016x}", file.second.digest()) == digest;
+        });
     }
     std::string told() const {
         std::string all;

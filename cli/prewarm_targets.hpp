@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "policy/device_facts.hpp"
-
 namespace CLI {
 class App;
 }
@@ -16,8 +14,8 @@ struct PrewarmTargets {
     std::vector<std::string> archs;  // empty: that of the GPU that is here
 
     void add_to(CLI::App& command);
-    // Throws Error.
-    std::vector<policy::DeviceFacts> facts() const;
+    // "" is the GPU that is here. Throws Error where there is none and none is named.
+    std::vector<std::string> names() const;
 };
 
 }  // namespace jitney::cli

@@ -5,9 +5,6 @@
 #include "jitney/backend.hpp"
 #include "jitney/fp8_linear.hpp"
 #include "jitney/prewarm.hpp"
-#include "operations/fp8_linear/choose.hpp"
-#include "operations/kernel_launch.hpp"
-#include "runtime/device.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
 
@@ -77,7 +74,8 @@ struct Sizes {
 };
 // The second has codes whose rows begin anywhere, once they are saved.
 constexpr std::array kLayers = {Sizes{1024, 768, false}, Sizes{640, 1001, true}};
-constexpr policy::RowRange kRows = {3, 3000};
+constexpr std::int64_t kFirstRows = 3;
+constexpr std::int64_t kLastRows = 3000;
 
 Layer layer_of(const Sizes& sizes, std::int64_t rows) {
     Layer layer = of_sizes(rows, sizes.out, sizes.in);
@@ -88,18 +86,16 @@ Layer layer_of(const Sizes& sizes, std::int64_t rows) {
 std::vector<std::string> needed() {
     std::vector<std::string> texts;
     for (const Sizes& sizes : kLayers) {
-        policy::Fp8LinearLayer layer;
-        layer.format = static_cast<int>(DType::bf16);
-        layer.codes = static_cast<int>(DType::fp8_e4m3);
-        layer.grad_codes = static_cast<int>(DType::fp8_e5m2);
-        layer.bias = static_cast<int>(DType::bf16);
-        layer.dynamic = sizes.dynamic;
-        layer.backward = true;
-        layer.out_features = sizes.out;
-        layer.in_features = sizes.in;
-        for (const policy::Spec& spec :
-             policy::fp8_linear_catalogue(layer, kRows, facts_of(runtime::device(0))))
-            texts.push_back(policy::text_of(spec));
+        Fp8LinearShape shape;
+        shape.out_features = sizes.out;
+        shape.in_features = sizes.in;
+        shape.first_rows = kFirstRows;
+        shape.last_rows = kLastRows;
+        shape.bias = DType::bf16;
+        if (sizes.dynamic) shape.recipe.scaling = Fp8Scaling::dynamic;
+        shape.backward = true;
+        for (std::string& text : fp8_linear_specs(shape, ""))
+            texts.push_back(std::move(text));
     }
     return texts;
 }
@@ -139,8 +135,8 @@ TEST_CASE("scenario: linear layers compile nothing" * doctest::skip()) {
     INFO(random.text());
     for (int i = 0; i < 400; ++i) {
         const Sizes& sizes = kLayers[random.chance(0.5) ? 1 : 0];
-        const std::int64_t most = random.chance(0.5) ? 200 : kRows.last;
-        const Layer layer = layer_of(sizes, random.integer(kRows.first, most));
+        const std::int64_t most = random.chance(0.5) ? 200 : kLastRows;
+        const Layer layer = layer_of(sizes, random.integer(kFirstRows, most));
         CAPTURE(layer.rows);
         CAPTURE(layer.in);
         REQUIRE_NOTHROW(check_launches(layer.forward(random.chance(0.5)), fp8_linear));

@@ -31,6 +31,44 @@ std::vector<std::string> files_in(const std::string& directory) {
 
 }  // namespace
 
+TEST_CASE("texts that no GPU looks for") {
+    check_spec(kSpecs[0]);
+    for (const char* text : {"rotary_emb<format=bf16,style=interleaved,pairs=4>@sm_90",
+                             "rotary_emb", "attn_work_map<threads=33>@sm_80"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(check_spec(text), Error);
+    }
+}
+
+TEST_CASE("linear layers whose specializations can't be told") {
+    using Bad = BadCall<Fp8LinearShape>;
+    Fp8LinearShape good;
+    good.out_features = 4096;
+    good.in_features = 1024;
+    good.last_rows = 16;
+    const auto specs = [](const Fp8LinearShape& shape) {
+        return fp8_linear_specs(shape, "sm_90a");
+    };
+    CHECK(!specs(good).empty());
+    const std::vector<Bad> bad = {
+        {"no columns", [](auto& s) { s.in_features = 0; }, {"4096", "0", "from 1 to 2147418112"}},
+        {"too many", [](auto& s) { s.out_features = 2147418113; }, {"2147418113"}},
+        {"no rows", [](auto& s) { s.first_rows = 0; }, {"rows are from 0 to 16"}},
+        {"rows that go down", [](auto& s) { s.first_rows = 17; }, {"rows are from 17 to 16"}},
+        {"rows without end", [](auto& s) { s.last_rows = 1048577; }, {"1048577", "1048576"}},
+        {"codes", [](auto& s) { s.dtype = DType::fp8_e4m3; }, {"bf16, fp16 or fp32"}},
+        {"a bias in fp16", [](auto& s) { s.bias = DType::fp16; }, {"bias", "bf16 or fp32"}},
+        {"no history", [](auto& s) { s.recipe.history = 0; }, {"history"}},
+    };
+    for (const Bad& each : bad)
+        check_refused(each, good, specs);
+    CHECK_THROWS_WITH_AS(fp8_linear_specs(good, "sm_80"),
+                         doctest::Contains("no kernel multiplies FP8 on sm_80"), Error);
+    CHECK_THROWS_WITH_AS(fp8_linear_specs(good, "sm_90"), doctest::Contains("sm_90a"), Error);
+    CHECK_THROWS_WITH_AS(fp8_linear_specs(good, "sm_90a", -1),
+                         doctest::Contains("multiprocessors is -1"), Error);
+}
+
 TEST_CASE("scenario: prewarm two" * doctest::skip()) {
     std::vector<std::pair<std::size_t, std::size_t>> steps;
     PrewarmOptions options;
