@@ -198,8 +198,8 @@ TEST_CASE("the shared memory that the kernels use") {
          196608},
         {"fp8_update<threads=256>@sm_90a", 32},
         {"column_sums<format=bf16,out=bf16>@sm_90a", 8208}};
-    for (const auto& [text, bytes] : used)
-        CHECK_MESSAGE(shared_bytes(parse_spec(text)) == bytes, text);
+    for (const auto& each : used)
+        CHECK_MESSAGE(shared_bytes(parse_spec(each.first)) == each.second, each.first);
 }
 
 TEST_CASE("what the compiler is given") {
