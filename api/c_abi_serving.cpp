@@ -12,7 +12,6 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
-#include "api/serving_json.hpp"
 #include "jitney/serving.hpp"
 #include "operations/refuse.hpp"
 

@@ -1,8 +1,7 @@
-#include "api/serving_json.hpp"
-
 #include <fmt/format.h>
 
 #include "api/json_text.hpp"
+#include "jitney/serving.hpp"
 
 namespace jitney {
 namespace {

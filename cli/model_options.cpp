@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/serving_json.hpp"
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "cli/file.hpp"

@@ -76,4 +76,9 @@ JITNEY_API std::vector<std::string> serving_specs(
     const ServingModel& model, std::string_view arch, KvCache cache = KvCache::paged,
     std::vector<std::string>* unserved_layers = nullptr);
 
+// "decoder"
+JITNEY_API const char* name_of(ServingPart part) noexcept;
+// The model as jitney_serving_model (jitney.h) gives it, in JSON.
+JITNEY_API std::string json_of(const ServingModel& model);
+
 }  // namespace jitney
