@@ -29,6 +29,7 @@ wrappers::Words run(const wrappers::Call& call) {
     runtime::LaunchShape shape;
     shape.grid.x = call.blocks;
     shape.block.x = call.threads;
+    shape.cluster.x = call.cluster;
     shape.shared_bytes = call.shared_bytes;
     void* arguments[] = {&from, &to};
     launch(*found, shape, arguments, {.seed = run_seed()});

@@ -54,6 +54,7 @@ void start(const Call& call, const DeviceBuffer& in, const DeviceBuffer& out, St
     runtime::LaunchShape shape;
     shape.grid.x = call.blocks;
     shape.block.x = call.threads;
+    shape.cluster.x = call.cluster;
     shape.shared_bytes = call.shared_bytes;
     shape.programmatic_dependent = programmatic;
     void* from = in.data();
@@ -80,7 +81,7 @@ Words run(const Call& call) {
 TEST_CASE("wrappers of instructions") {
     for (const wrappers::Case& each : wrappers::cases()) {
         INFO(each.name);
-        if (arch() >= each.least_arch) each.check(&run, arch());
+        if (each.runs_on(arch())) each.check(&run, arch());
     }
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "operations/reference/numeric.hpp"
 
@@ -313,19 +314,23 @@ void check_groups(const Run& run, int) {
 }  // namespace
 
 const std::vector<Case>& cases() {
-    static const std::vector<Case> all = {
-        {"16-bit formats", 75, &check_16_bits},
-        {"8-bit formats", 75, &check_8_bits},
-        {"functions of one instruction", 75, &check_functions},
-        {"indices and shared addresses", 75, &check_places},
-        {"a counter that orders memory", 75, &check_counter},
-        {"ldmatrix", 80, &check_ldmatrix},
-        {"mma of 16-bit formats", 80, &check_mma_16},
-        {"cp.async", 80, &check_copies},
-        {"groups of cp.async", 80, &check_groups},
-        {"8-bit formats as fp16", 89, &check_from_8_bits},
-        {"mma of 8-bit formats", 89, &check_mma_8},
-    };
+    static const std::vector<Case> all = [] {
+        std::vector<Case> each = {
+            {"16-bit formats", 75, &check_16_bits},
+            {"8-bit formats", 75, &check_8_bits},
+            {"functions of one instruction", 75, &check_functions},
+            {"indices and shared addresses", 75, &check_places},
+            {"a counter that orders memory", 75, &check_counter},
+            {"ldmatrix", 80, &check_ldmatrix},
+            {"mma of 16-bit formats", 80, &check_mma_16},
+            {"cp.async", 80, &check_copies},
+            {"groups of cp.async", 80, &check_groups},
+            {"8-bit formats as fp16", 89, &check_from_8_bits},
+            {"mma of 8-bit formats", 89, &check_mma_8},
+        };
+        each.insert(each.end(), hopper_cases().begin(), hopper_cases().end());
+        return each;
+    }();
     return all;
 }
 
@@ -344,6 +349,8 @@ std::vector<std::string> kernels_of(int arch) {
                       "multiply_8_bits<kFp8E4m3, kFp8E5m2>", "multiply_8_bits<kFp8E5m2, kFp8E4m3>",
                       "multiply_8_bits<kFp8E5m2, kFp8E5m2>"});
     }
+    for (std::string& name : hopper_kernels_of(arch))
+        names.push_back(std::move(name));
     return names;
 }
 

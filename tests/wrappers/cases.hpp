@@ -14,6 +14,7 @@ struct Call {
     std::string kernel;
     unsigned blocks = 1;
     unsigned threads = 32;
+    unsigned cluster = 1;  // blocks
     int shared_bytes = 0;
     Words in = {};
     Words out = {};  // as it is before the launch
@@ -26,10 +27,17 @@ struct Case {
     const char* name;
     int least_arch;
     void (*check)(const Run& run, int arch);
+    int only_arch = 0;  // the one that has the instructions, where no later one does
+
+    bool runs_on(int arch) const {
+        return arch >= least_arch && (only_arch == 0 || arch == only_arch);
+    }
 };
 const std::vector<Case>& cases();
+const std::vector<Case>& hopper_cases();  // of them those of hopper_kernels.cuh
 
 // The names of all kernels that such a GPU has instructions for.
 std::vector<std::string> kernels_of(int arch);
+std::vector<std::string> hopper_kernels_of(int arch);
 
 }  // namespace jitney::wrappers

@@ -6,6 +6,9 @@ namespace {
 constexpr const char* kKernels =
 #include "tests/wrappers/kernels.inc"
     ;
+constexpr const char* kHopperKernels =
+#include "tests/wrappers/hopper_kernels.inc"
+    ;
 constexpr const char* kGpuKernels =
 #include "tests/wrappers/gpu_kernels.inc"
     ;
@@ -29,7 +32,7 @@ runtime::KernelSource source_of(const std::string& kernel, const std::string& ar
     runtime::KernelSource source;
     source.specialization = "wrapper " + kernel + " @" + arch;
     source.arch = arch;
-    source.translation_unit = std::string(kKernels) + kGpuKernels;
+    source.translation_unit = std::string(kKernels) + kHopperKernels + kGpuKernels;
     source.function = function_of(kernel);
     source.shared_bytes = shared_bytes;
     return source;

@@ -14,9 +14,9 @@ class Arena {
     // The largest dynamic shared memory of any GPU known here.
     static constexpr std::size_t max_bytes = std::size_t{227} << 10;
     // What every layout may rely on.
-    static constexpr std::size_t alignment = 128;
+    static constexpr std::size_t alignment = 1024;
     // The 32-bit address of the first byte: not zero, and no more aligned than promised.
-    static constexpr std::uint32_t first_address = 1024 + alignment;
+    static constexpr std::uint32_t first_address = alignment;
 
     Arena();
     ~Arena();

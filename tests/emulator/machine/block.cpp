@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tests/emulator/machine/cluster.hpp"
 #include "tests/emulator/machine/fault.hpp"
 #include "tests/emulator/machine/instrumented.hpp"
 
@@ -23,17 +24,22 @@ void Block::begin(const Grid& grid, Index index, std::uint64_t seed) {
     faulted_ = false;
     fault_.clear();
     arena_.begin_block(grid.shared_bytes);
-    if constexpr (kInstrumented) races_.begin_block(grid.shared_bytes, thread_count_);
+    if constexpr (kInstrumented) races_.begin_block(grid.shared_bytes, cluster_->clocks());
     for (Barrier& barrier : barriers_)
         barrier = Barrier{};
+    counting_.clear();
+    wait_for_registers_.clear();
+    warpgroups_.assign(thread_count_ / warpgroup_threads, Warpgroup{});
 
     warps_.assign((thread_count_ + kLanes - 1) / kLanes, Warp{});
+    registers_.begin(static_cast<unsigned>(warps_.size()));
     while (threads_.size() < thread_count_)
         threads_.push_back(std::make_unique<Thread>());
     for (unsigned number = 0; number < thread_count_; ++number) {
         Thread& thread = *threads_[number];
         thread.block = this;
         thread.number = number;
+        thread.id = rank_ * thread_count_ + number;
         thread.thread_index = {number % grid.block_size.x,
                                number / grid.block_size.x % grid.block_size.y,
                                number / grid.block_size.x / grid.block_size.y};
@@ -45,6 +51,11 @@ void Block::begin(const Grid& grid, Index index, std::uint64_t seed) {
         thread.waits_at = nullptr;
         thread.open_copies.clear();
         thread.copy_groups.clear();
+        thread.stores = {};
+        thread.products = {};
+        thread.arrived_at_cluster = false;
+        thread.looks = false;
+        thread.looked_at = 0;
         thread.fiber.start(&Block::enter, &thread);
         Warp& warp = warps_[thread.warp()];
         warp.lanes |= 1u << thread.lane();
@@ -87,9 +98,8 @@ Thread& Block::next() {
 Block::State Block::run(unsigned turns) {
     sleeps_ = false;
     for (; turns > 0 && running_ > 0 && !sleeps_; --turns) {
-        if (ready_warps_ == 0) {
-            throw Fault(report(fmt::format("{} threads wait for what will not come", running_)));
-        }
+        if (ready_warps_ == 0) return State::stuck;
+        cluster_->tick();
         Thread& thread = next();
         current_thread = &thread;
         builtins = &thread;
@@ -103,6 +113,9 @@ Block::State Block::run(unsigned turns) {
         throw Fault(report(fmt::format("something was written past the {} bytes of shared memory",
                                        grid_->shared_bytes)));
     }
+    if (cluster_->copies().serves(*this) || counting_.leave_copies()) {
+        throw Fault(report("it ends, and nobody waited for copies to its shared memory"));
+    }
     return State::finished;
 }
 
@@ -111,6 +124,14 @@ void Block::enter(void* argument) {
     Block& block = *thread.block;
     block.grid_->call(block.grid_->arguments);
     block.exit(thread);
+}
+
+unsigned Block::tensor_cores(unsigned warp) {
+    unsigned& number = warps_[warp].tensor_cores;
+    if (number == 0) {
+        number = cluster_->clocks().add_agent(fmt::format("the tensor cores of warp {}", warp));
+    }
+    return number;
 }
 
 void Block::exit(Thread& thread) {
@@ -132,12 +153,19 @@ void Block::exit(Thread& thread) {
     if (copies != 0) {
         stop(thread, fmt::format("exits with {} asynchronous copies not waited for", copies), {});
     }
+    if (thread.stores.open != 0 || thread.stores.groups_read != thread.stores.groups) {
+        stop(thread, "exits while the copy engine may still read what it was told to store", {});
+    }
+    if (!thread.products.accumulators.empty()) {
+        stop(thread, "exits without having waited for products of its warpgroup", {});
+    }
     if (!thread.waited_for_grid) {
         stop(thread,
              "exits without having waited for the grid before, so that the next one might begin "
              "before that has ended",
              {});
     }
+    cluster_->exited(thread);
     thread.exited = true;
     warps_[thread.warp()].exited |= 1u << thread.lane();
     --running_;
@@ -182,41 +210,51 @@ void Block::stop(Thread& thread, std::string&& what, Where where) {
 void Block::access(Thread& thread, const void* address, std::size_t bytes, bool write,
                    const void* place) {
     if (!arena_.contains(address, bytes)) {
-        stop(thread,
-             fmt::format("{} {} bytes at offset {} of shared memory, which has {} bytes, at {}",
-                         write ? "writes" : "reads", bytes,
-                         static_cast<std::ptrdiff_t>(arena_.offset(address)), arena_.bytes(),
-                         place_of_code(place)),
-             {});
+        thread.block->stop(
+            thread,
+            fmt::format("{} {} bytes at offset {} of shared memory, which has {} bytes, at {}",
+                        write ? "writes" : "reads", bytes,
+                        static_cast<std::ptrdiff_t>(arena_.offset(address)), arena_.bytes(),
+                        place_of_code(place)),
+            {});
     }
     const std::size_t offset = arena_.offset(address);
+    if (counting_.touch(offset, bytes)) {
+        thread.block->stop(
+            thread,
+            fmt::format("{} {} bytes at offset {} of shared memory, where a barrier is, at {}",
+                        write ? "writes" : "reads", bytes, offset, place_of_code(place)),
+            {});
+    }
     if (arena_.in_flight(offset, bytes)) {
-        stop(thread,
-             fmt::format("{} {} bytes at offset {} of shared memory, on which an asynchronous copy "
-                         "has not landed, at {}",
-                         write ? "writes" : "reads", bytes, offset, place_of_code(place)),
-             {});
+        thread.block->stop(
+            thread,
+            fmt::format("{} {} bytes at offset {} of shared memory, on which an asynchronous copy "
+                        "has not landed, at {}",
+                        write ? "writes" : "reads", bytes, offset, place_of_code(place)),
+            {});
     }
     if constexpr (kInstrumented) {
-        std::string wrong = write ? races_.write(thread.number, offset, bytes, place)
-                                  : races_.read(thread.number, offset, bytes, place);
-        if (!wrong.empty()) stop(thread, std::move(wrong), {});
+        std::string wrong = write ? races_.write(thread.id, offset, bytes, place)
+                                  : races_.read(thread.id, offset, bytes, place);
+        if (!wrong.empty()) thread.block->stop(thread, std::move(wrong), {});
     }
 }
 
 void Block::atomic_access(Thread& thread, const void* address, std::size_t bytes, Where where) {
     if (!arena_.contains(address, bytes)) {
-        stop(thread,
-             fmt::format("does an atomic at offset {} of shared memory, which has {} bytes",
-                         static_cast<std::ptrdiff_t>(arena_.offset(address)), arena_.bytes()),
-             where);
+        thread.block->stop(
+            thread,
+            fmt::format("does an atomic at offset {} of shared memory, which has {} bytes",
+                        static_cast<std::ptrdiff_t>(arena_.offset(address)), arena_.bytes()),
+            where);
     }
-    if constexpr (kInstrumented) races_.atomic(thread.number, arena_.offset(address), bytes);
+    if constexpr (kInstrumented) races_.atomic(thread.id, arena_.offset(address), bytes);
 }
 
 void Block::landed(Thread& thread, std::size_t offset, std::size_t bytes) {
     if constexpr (kInstrumented) {
-        std::string wrong = races_.write(thread.number, offset, bytes, nullptr);
+        std::string wrong = races_.write(thread.id, offset, bytes, nullptr);
         if (!wrong.empty()) stop(thread, std::move(wrong), {});
     }
 }
@@ -224,6 +262,15 @@ void Block::landed(Thread& thread, std::size_t offset, std::size_t bytes) {
 std::string Block::report(const std::string& what) const {
     return fmt::format("{}, block ({}, {}, {}): {}\n{}", grid_->kernel, index_.x, index_.y,
                        index_.z, what, who_waits_where());
+}
+
+std::string Block::what_is_needed(const Thread& waiting) const {
+    if (waiting.waits_mask != 0) return fmt::format("lanes {:#010x}", waiting.waits_mask);
+    if (waiting.waits_for != 0) return fmt::format("{} threads", waiting.waits_for);
+    const CountingBarrier* barrier = counting_.find(waiting.waits_barrier);
+    if (barrier == nullptr) return "registers";
+    return fmt::format("phase {} of the barrier at offset {}, which lacks {}", waiting.waits_phase,
+                       waiting.waits_barrier, barrier->lacks());
 }
 
 // One line a place: how many threads wait there, which, and for how many.
@@ -253,13 +300,14 @@ std::string Block::who_waits_where() const {
         if (told[number] || waiting.waits_at == nullptr) continue;
         const auto [count, list] = ranges([&](const Thread& other) {
             return other.waits_at == waiting.waits_at && other.waits_where == waiting.waits_where &&
-                   other.waits_for == waiting.waits_for && other.waits_mask == waiting.waits_mask;
+                   other.waits_for == waiting.waits_for && other.waits_mask == waiting.waits_mask &&
+                   (waiting.waits_for != 0 || waiting.waits_mask != 0 ||
+                    (other.waits_barrier == waiting.waits_barrier &&
+                     other.waits_phase == waiting.waits_phase));
         });
-        const std::string needed = waiting.waits_mask != 0
-                                       ? fmt::format("lanes {:#010x}", waiting.waits_mask)
-                                       : fmt::format("{} threads", waiting.waits_for);
         text += fmt::format("  {} wait at {} ({}:{}) for {}: {}\n", count, waiting.waits_at,
-                            waiting.waits_where.name(), waiting.waits_where.line, needed, list);
+                            waiting.waits_where.name(), waiting.waits_where.line,
+                            what_is_needed(waiting), list);
     }
     const auto [exited, list] = ranges([](const Thread& thread) { return thread.exited; });
     if (exited != 0) text += fmt::format("  {} have exited: {}\n", exited, list);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/emulator/machine/block.hpp"
+#include "tests/emulator/machine/cluster.hpp"
 #include "tests/emulator/machine/instrumented.hpp"
 
 namespace jitney::emulator {
@@ -80,9 +81,9 @@ void Block::meet(Thread& thread, const WarpCollective& collective, unsigned mask
     if (kInstrumented && collective.orders_memory) {
         std::vector<unsigned> threads;
         for (unsigned lane = 0; lane < kLanes; ++lane) {
-            if ((mask >> lane & 1) != 0) threads.push_back(thread.warp() * kLanes + lane);
+            if ((mask >> lane & 1) != 0) threads.push_back(thread_at(thread.warp(), lane).id);
         }
-        races_.order(threads);
+        cluster_->clocks().order(threads);
     }
     for (unsigned lane = 0; lane < kLanes; ++lane) {
         if ((mask >> lane & 1) != 0) thread_at(thread.warp(), lane).waits_at = nullptr;
@@ -117,18 +118,26 @@ Block::Barrier& Block::come(Thread& thread, unsigned number, const char* kind, u
                          other, waiting.waits_where.name(), waiting.waits_where.line),
              where);
     }
-    barrier.arrived.push_back(thread.number);
+    barrier.arrived.push_back(thread.id);
     return barrier;
 }
 
+// Those that went on learn nothing of those that came later.
 void Block::open(Barrier& barrier) {
     if constexpr (kInstrumented) {
-        if (barrier.needed == thread_count_) {
-            races_.order_all();
+        Clocks& clocks = cluster_->clocks();
+        if (barrier.waiting.size() != barrier.arrived.size()) {
+            for (const unsigned waiting : barrier.waiting)
+                clocks.release(threads_[waiting]->id, barrier.known);
+            for (const unsigned waiting : barrier.waiting)
+                clocks.acquire(threads_[waiting]->id, barrier.known);
+        } else if (barrier.needed == thread_count_ && cluster_->size() == 1) {
+            clocks.order_all();
         } else {
-            races_.order(barrier.arrived);
+            clocks.order(barrier.arrived);
         }
     }
+    barrier.known = {};
     for (const unsigned waiting : barrier.waiting)
         make_ready(*threads_[waiting]);
     barrier.arrived.clear();
@@ -166,7 +175,11 @@ void Block::meet_named(Thread& thread, unsigned number, unsigned threads, bool w
              where);
     }
     Barrier& barrier = come(thread, number, "a named barrier", threads, where);
-    if (waits) barrier.waiting.push_back(thread.number);
+    if (waits) {
+        barrier.waiting.push_back(thread.number);
+    } else if constexpr (kInstrumented) {
+        cluster_->clocks().release(thread.id, barrier.known);
+    }
     if (barrier.arrived.size() == barrier.needed) {
         open(barrier);
         suspend_ready(thread);
@@ -176,6 +189,41 @@ void Block::meet_named(Thread& thread, unsigned number, unsigned threads, bool w
     thread.waits_mask = 0;
     thread.waits_for = threads;
     wait(thread, "a named barrier", where);
+}
+
+void Block::meet_warpgroup(Thread& thread, const char* kind, Act act, void* operand, Where where) {
+    const unsigned number = thread.number / warpgroup_threads;
+    if (number >= warpgroups_.size()) {
+        stop(thread, fmt::format("comes to {}, and its block has no 128 threads there", kind),
+             where);
+    }
+    Warpgroup& warpgroup = warpgroups_[number];
+    if (!warpgroup.arrived.empty()) {
+        const Thread& other = *threads_[warpgroup.arrived.front()];
+        if (!same_kind(warpgroup.kind, kind) || !same_place(other.waits_where, where)) {
+            stop(thread,
+                 fmt::format("comes to {} while thread {} of its warpgroup came to {}, at {}:{}",
+                             kind, other.number, warpgroup.kind, other.waits_where.name(),
+                             other.waits_where.line),
+                 where);
+        }
+    }
+    warpgroup.kind = kind;
+    warpgroup.arrived.push_back(thread.number);
+    warpgroup.operands[thread.number % warpgroup_threads] = operand;
+    if (warpgroup.arrived.size() < warpgroup_threads) {
+        thread.waits_mask = 0;
+        thread.waits_for = warpgroup_threads;
+        wait(thread, kind, where);
+        return;
+    }
+    thread.waits_where = where;
+    act(warpgroup.operands.data(), warpgroup_threads);
+    for (const unsigned other : warpgroup.arrived) {
+        if (other != thread.number) make_ready(*threads_[other]);
+    }
+    warpgroup.arrived.clear();
+    suspend_ready(thread);
 }
 
 void warp_collective(const WarpCollective& collective, unsigned mask, void* operand, Where where) {

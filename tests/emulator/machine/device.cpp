@@ -49,21 +49,36 @@ unsigned shared_address(const void* pointer, Where where) {
     return Arena::first_address + static_cast<unsigned>(arena.offset(pointer));
 }
 
-const void* read_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
-                        const void* place, Where where) {
+namespace {
+
+char* touch_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
+                   bool write, const void* place, Where where) {
     Thread& thread = *current_thread;
     const Arena& arena = thread.block->arena();
     const std::size_t offset = std::size_t{address} - Arena::first_address;
     if (address % alignment != 0 || offset > arena.bytes() || bytes > arena.bytes() - offset) {
-        fault(
-            fmt::format("{} reads {} bytes at offset {} of shared memory, which has {} bytes and "
-                        "must be read at multiples of {}",
-                        kind, bytes, static_cast<std::ptrdiff_t>(offset), arena.bytes(), alignment),
-            where);
+        fault(fmt::format("{} {} {} bytes at offset {} of shared memory, which has {} bytes and "
+                          "must be {} at multiples of {}",
+                          kind, write ? "writes" : "reads", bytes,
+                          static_cast<std::ptrdiff_t>(offset), arena.bytes(),
+                          write ? "written" : "read", alignment),
+              where);
     }
-    const char* pointer = arena.begin() + offset;
-    thread.block->access(thread, pointer, bytes, false, place);
+    char* pointer = arena.begin() + offset;
+    thread.block->access(thread, pointer, bytes, write, place);
     return pointer;
+}
+
+}  // namespace
+
+const void* read_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
+                        const void* place, Where where) {
+    return touch_shared(address, bytes, alignment, kind, false, place, where);
+}
+
+void* write_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
+                   const void* place, Where where) {
+    return touch_shared(address, bytes, alignment, kind, true, place, where);
 }
 
 void async_copy(unsigned to, const void* from, unsigned bytes, unsigned from_bytes, Where where) {

@@ -32,12 +32,14 @@ void yield_point();
 void yield_block_point();
 
 // Shared memory: its first byte; the 32-bit address of a byte; and the bytes at an address that
-// this thread is about to read, by code at `place` (a fault where they are not shared memory, or
-// not aligned).
+// this thread is about to read or write, by code at `place` (a fault where they are not shared
+// memory, or not aligned).
 char* shared_memory();
 unsigned shared_address(const void* pointer, Where where);
 const void* read_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
                         const void* place, Where where);
+void* write_shared(unsigned address, unsigned bytes, unsigned alignment, const char* kind,
+                   const void* place, Where where);
 
 // Work that one thread does for all once every one of them has come. The operands are what the
 // threads brought: by lane, or by number in the block.

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/emulator/machine/block.hpp"
+#include "tests/emulator/machine/cluster.hpp"
 #include "tests/emulator/machine/fault.hpp"
 
 namespace jitney::emulator {
@@ -24,6 +24,8 @@ constexpr unsigned kMostTurnBits = 12;
 // A block that sleeps, at a place where others may go first, sleeps until all the others do, too,
 // or have finished, or once in so many rounds until then.
 constexpr unsigned kWakeOnceIn = 64;
+// What every GPU with clusters takes.
+constexpr std::uint64_t kMostBlocksOfCluster = 8;
 
 void check(const Kernel& kernel, const runtime::LaunchShape& shape) {
     const auto refuse = [&](const std::string& why) {
@@ -46,7 +48,16 @@ void check(const Kernel& kernel, const runtime::LaunchShape& shape) {
         refuse(fmt::format("{} bytes of shared memory, where a block can have {}",
                            shape.shared_bytes, Arena::max_bytes));
     }
-    if (!(shape.cluster == runtime::Dim3{})) refuse("clusters of blocks are not known here");
+    const runtime::Dim3 cluster = shape.cluster;
+    const std::uint64_t blocks = std::uint64_t{cluster.x} * cluster.y * cluster.z;
+    if (blocks == 0 || blocks > kMostBlocksOfCluster) {
+        refuse(fmt::format("a cluster of {} x {} x {} blocks, where it has up to {}", cluster.x,
+                           cluster.y, cluster.z, kMostBlocksOfCluster));
+    }
+    if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0) {
+        refuse(fmt::format("a grid of {} x {} x {} is not made of clusters of {} x {} x {}", grid.x,
+                           grid.y, grid.z, cluster.x, cluster.y, cluster.z));
+    }
 }
 
 unsigned workers_wanted(const Options& options) {
@@ -56,18 +67,14 @@ unsigned workers_wanted(const Options& options) {
     return text == nullptr ? 1u : std::max(1u, static_cast<unsigned>(std::atoi(text)));
 }
 
-Index index_of(std::uint64_t number, Index grid) {
-    return {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
-            static_cast<unsigned>(number / grid.x / grid.y)};
-}
-
-// The blocks of a launch in their order, for the workers to take.
+// The clusters of a launch, most of which are single blocks, in their order for the workers to
+// take.
 class Queue {
   public:
-    Queue(std::uint64_t blocks, const Options& options)
+    Queue(std::uint64_t clusters, const Options& options)
         : order_(options.only.begin(), options.only.end()) {
         if (order_.empty()) {
-            order_.resize(blocks);
+            order_.resize(clusters);
             std::iota(order_.begin(), order_.end(), std::uint64_t{0});
         }
         if (options.order == BlockOrder::descending) std::reverse(order_.begin(), order_.end());
@@ -76,10 +83,10 @@ class Queue {
         for (std::size_t i = order_.size(); i > 1; --i)
             std::swap(order_[i - 1], order_[random.next() % i]);
     }
-    bool take(std::uint64_t& block) {
+    bool take(std::uint64_t& cluster) {
         const std::size_t place = next_.fetch_add(1);
         if (stopped_.load() || place >= order_.size()) return false;
-        block = order_[place];
+        cluster = order_[place];
         return true;
     }
     void stop() { stopped_.store(true); }
@@ -93,32 +100,32 @@ class Queue {
 
 // Blocks that ran before, with their stacks and shared memory: making them anew costs more than
 // a small launch.
-std::vector<std::unique_ptr<Block>>& spare_blocks() {
-    thread_local std::vector<std::unique_ptr<Block>> blocks;
-    return blocks;
+std::vector<std::unique_ptr<Cluster>>& spare_clusters() {
+    thread_local std::vector<std::unique_ptr<Cluster>> clusters;
+    return clusters;
 }
 
 void work(const Grid& grid, Queue& queue, std::uint64_t seed, unsigned resident) {
-    std::vector<std::unique_ptr<Block>>& spare = spare_blocks();
+    std::vector<std::unique_ptr<Cluster>>& spare = spare_clusters();
     while (spare.size() < resident)
-        spare.push_back(std::make_unique<Block>());
-    std::vector<Block*> idle;
+        spare.push_back(std::make_unique<Cluster>());
+    std::vector<Cluster*> idle;
     for (unsigned i = 0; i < resident; ++i)
         idle.push_back(spare[i].get());
-    std::vector<Block*> awake;
-    std::vector<Block*> asleep;
+    std::vector<Cluster*> awake;
+    std::vector<Cluster*> asleep;
     Random random(seed);
-    const auto any_of = [&random](const std::vector<Block*>& blocks) {
-        return random.below(static_cast<unsigned>(blocks.size()));
+    const auto any_of = [&random](const std::vector<Cluster*>& clusters) {
+        return random.below(static_cast<unsigned>(clusters.size()));
     };
-    const auto move = [](std::vector<Block*>& from, unsigned place, std::vector<Block*>& to) {
+    const auto move = [](std::vector<Cluster*>& from, unsigned place, std::vector<Cluster*>& to) {
         to.push_back(from[place]);
         from.erase(from.begin() + place);
     };
     for (;;) {
         std::uint64_t number = 0;
         while (!idle.empty() && queue.take(number)) {
-            idle.back()->begin(grid, index_of(number, grid.grid_size),
+            idle.back()->begin(grid, number,
                                Random(seed ^ (number + 1) * 0x9e3779b97f4a7c15u).next());
             awake.push_back(idle.back());
             idle.pop_back();
@@ -130,6 +137,7 @@ void work(const Grid& grid, Queue& queue, std::uint64_t seed, unsigned resident)
         const unsigned chosen = any_of(awake);
         switch (awake[chosen]->run(1 + random.below(1u << random.below(kMostTurnBits)))) {
             case Block::State::runs:
+            case Block::State::stuck:
                 break;
             case Block::State::sleeps:
                 move(awake, chosen, asleep);
@@ -152,10 +160,12 @@ void launch(const Kernel& kernel, const runtime::LaunchShape& shape, void* const
     grid.arguments = arguments;
     grid.grid_size = {shape.grid.x, shape.grid.y, shape.grid.z};
     grid.block_size = {shape.block.x, shape.block.y, shape.block.z};
+    grid.cluster_size = {shape.cluster.x, shape.cluster.y, shape.cluster.z};
     grid.shared_bytes = static_cast<std::size_t>(shape.shared_bytes);
     grid.programmatic = shape.programmatic_dependent;
 
-    Queue queue(std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, options);
+    const std::uint64_t blocks = std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
+    Queue queue(blocks / (shape.cluster.x * shape.cluster.y * shape.cluster.z), options);
     std::mutex mutex;
     std::exception_ptr failure;
     const unsigned resident =

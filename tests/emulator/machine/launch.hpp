@@ -51,7 +51,8 @@ struct Options {
     unsigned workers = 0;    // OS threads; 0: as JITNEY_EMULATOR_WORKERS says, else one
     unsigned resident = 3;   // blocks that a worker has under way at a time
     BlockOrder order = BlockOrder::shuffled;
-    // Of a grid too large to run, the blocks that do, by their numbers; empty: all.
+    // Of a grid too large to run, the blocks that do (or the clusters, where it has them), by their
+    // numbers; empty: all.
     std::span<const std::uint64_t> only = {};
 };
 

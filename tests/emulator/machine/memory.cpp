@@ -140,22 +140,44 @@ bool Buffer::forbids(std::size_t offset, std::size_t bytes) const {
     return !forbidden_.empty() && forbidden_.touch(offset, offset + bytes);
 }
 
+void Buffer::spoil_forbidden(std::size_t offset, std::span<std::byte> copy) const {
+    const std::size_t end = offset + copy.size();
+    for (const Intervals::Run& run : forbidden_.runs()) {
+        for (std::size_t at = std::max(run.first, offset); at < std::min(run.end, end); ++at)
+            copy[at - offset] = std::byte{0xff};
+    }
+}
+
 Buffer lonely(std::size_t bytes, std::string name) {
     return Buffer(bytes, all_of(bytes), std::move(name));
 }
 
-std::string objection(const void* begin, std::size_t bytes, bool write) {
-    if (bytes == 0 || !in_device_memory(begin)) return {};
-    const auto* address = static_cast<const std::byte*>(begin);
-    const Buffer* buffer = owner_of(address);
-    const char* does = write ? "writes" : "reads";
+namespace {
+
+// Why these bytes lie in no buffer; empty where they do. `buffer` receives it, and `offset` where.
+std::string objection_to_place(const std::byte* address, std::size_t bytes, const char* does,
+                               const Buffer*& buffer, std::ptrdiff_t& offset) {
+    buffer = owner_of(address);
     if (buffer == nullptr) return fmt::format("{} {} bytes outside of every buffer", does, bytes);
-    const std::ptrdiff_t offset = address - buffer->data();
+    offset = address - buffer->data();
     if (offset < 0 || offset + static_cast<std::ptrdiff_t>(bytes) >
                           static_cast<std::ptrdiff_t>(buffer->bytes())) {
         return fmt::format("{} {} bytes at offset {} of {}, which has {} bytes", does, bytes,
                            offset, buffer->name(), buffer->bytes());
     }
+    return {};
+}
+
+}  // namespace
+
+std::string objection(const void* begin, std::size_t bytes, bool write) {
+    if (bytes == 0 || !in_device_memory(begin)) return {};
+    const char* does = write ? "writes" : "reads";
+    const Buffer* buffer = nullptr;
+    std::ptrdiff_t offset = 0;
+    std::string wrong =
+        objection_to_place(static_cast<const std::byte*>(begin), bytes, does, buffer, offset);
+    if (!wrong.empty()) return wrong;
     if (write && buffer->read_only()) {
         return fmt::format("writes {} bytes at offset {} of {}, an input", bytes, offset,
                            buffer->name());
@@ -165,6 +187,22 @@ std::string objection(const void* begin, std::size_t bytes, bool write) {
                            bytes, offset, buffer->name());
     }
     return {};
+}
+
+std::string objection_to_bringing(const void* begin, std::size_t bytes) {
+    const Buffer* buffer = nullptr;
+    std::ptrdiff_t offset = 0;
+    if (!in_device_memory(begin))
+        return fmt::format("copies {} bytes outside of every buffer", bytes);
+    return objection_to_place(static_cast<const std::byte*>(begin), bytes, "copies", buffer,
+                              offset);
+}
+
+void copy_or_spoil(const std::byte* from, std::span<std::byte> to) {
+    const Buffer& buffer = *owner_of(from);
+    const auto offset = static_cast<std::size_t>(from - buffer.data());
+    buffer.copy_out(offset, to);
+    buffer.spoil_forbidden(offset, to);
 }
 
 }  // namespace jitney::emulator

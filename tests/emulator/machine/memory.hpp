@@ -42,6 +42,8 @@ class Buffer {
 
     bool read_only() const { return read_only_; }
     bool forbids(std::size_t offset, std::size_t bytes) const;
+    // What of `bytes` from `offset` on is forbidden becomes ones in `copy`, which starts there.
+    void spoil_forbidden(std::size_t offset, std::span<std::byte> copy) const;
 
   private:
     std::byte* first_page() const;
@@ -61,8 +63,14 @@ class Buffer {
 // A buffer behind terabytes of address space that is nobody's: the end of one that large.
 Buffer lonely(std::size_t bytes, std::string name = "buffer");
 
+// Copies bytes that a copy engine brings along: those that are no kernel's business arrive as ones,
+// so that nothing may depend on them. They lie within one buffer.
+void copy_or_spoil(const std::byte* from, std::span<std::byte> to);
+
 // Why a kernel may not touch these bytes: empty where it may, and where they are no concern of
 // the buffers at all (the host's own memory).
 std::string objection(const void* begin, std::size_t bytes, bool write);
+// The same for reads of a copy engine, which may bring along what is no kernel's business.
+std::string objection_to_bringing(const void* begin, std::size_t bytes);
 
 }  // namespace jitney::emulator

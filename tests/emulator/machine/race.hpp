@@ -1,43 +1,51 @@
-// Finds races in a block's shared memory: accesses of two threads to a byte, one of them a
-// write, that no barrier orders. It also sees reads of bytes that nobody wrote.
-//
-// Time of a thread is counted by the barriers it passed. A barrier of the whole block starts a
-// new epoch: all before it is ordered. Within an epoch every thread has a clock, and knows of
-// every other thread's clock as much as the barriers of warps and of groups told it.
+// Finds races in a block's shared memory: accesses of two to a byte, one of them a write, that
+// nothing orders. It also sees reads of bytes that nobody wrote, and agents (clocks.hpp) that come
+// upon bytes that a thread wrote and made no fence behind.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "tests/emulator/machine/clocks.hpp"
 
 namespace jitney::emulator {
 
 class RaceDetector {
   public:
-    // Room for that many bytes of shared memory and threads; a block starts.
-    void begin_block(std::size_t bytes, unsigned threads);
-
-    // Every thread of the block passed a barrier.
-    void order_all() { ++epoch_; }
-    // Those threads met at a barrier that orders their memory accesses.
-    void order(const std::vector<unsigned>& threads);
+    // Room for that many bytes of shared memory; a block starts. Threads are those of `clocks`.
+    void begin_block(std::size_t bytes, const Clocks& clocks);
 
     // An access of a thread, which code at `place` makes. What the thread does wrong, if anything.
     std::string read(unsigned thread, std::size_t offset, std::size_t bytes, const void* place) {
         return each_piece<&RaceDetector::read_piece>(thread, offset, bytes, place);
     }
     std::string write(unsigned thread, std::size_t offset, std::size_t bytes, const void* place) {
+        if (!agents_.empty()) {
+            std::string wrong = against_agents(thread, offset, bytes, place);
+            if (!wrong.empty()) return wrong;
+        }
         return each_piece<&RaceDetector::write_piece>(thread, offset, bytes, place);
     }
     // An atomic access: in no race with other atomic ones, and not checked against plain ones.
     void atomic(unsigned thread, std::size_t offset, std::size_t bytes);
 
-  private:
-    // Memory is watched in pieces of two bytes; of an access to one of them, a mask says which.
-    static constexpr std::size_t kPiece = 2;
+    // A read that a thread tells an agent to do, of whole 16 bytes: until somebody has waited for
+    // the agent nobody may write there.
+    std::string agent_read(unsigned thread, unsigned agent, std::size_t offset, std::size_t bytes,
+                           const void* place);
+    // A write that a thread tells an agent to do: what it does wrong; and, later, the agent's
+    // doing.
+    std::string agent_will_write(unsigned thread, std::size_t offset, std::size_t bytes,
+                                 const void* place);
+    void agent_wrote(unsigned agent, std::size_t offset, std::size_t bytes, const void* place);
 
-    // Of an access: its epoch, thread, clock and mask, in 32, 10, 20 and 2 bits.
-    using Stamp = std::uint64_t;
+  private:
+    // Memory is watched in pieces of two bytes; the last bits of a stamp say which of them.
+    static constexpr std::size_t kPiece = 2;
+    static constexpr std::size_t kChunk = 16;  // what agents read at least
+    static constexpr unsigned kMostAgents = 64;
 
     struct Access {
         Stamp stamp = 0;
@@ -48,25 +56,16 @@ class RaceDetector {
         Access read;          // the newest,
         Access read_earlier;  // and the newest by another thread than that
     };
-    struct Clock {
-        std::uint32_t own = 1;
-        std::uint32_t epoch = 0;          // of `seen`
-        std::vector<std::uint32_t> seen;  // the clocks of the others that this thread knows of
+    // One that reads shared memory, and its last read of each chunk.
+    struct Agent {
+        unsigned number;
+        std::vector<Access> reads;
     };
-
-    static std::uint32_t epoch_of(Stamp stamp) { return static_cast<std::uint32_t>(stamp >> 32); }
-    static unsigned thread_of(Stamp stamp) { return static_cast<unsigned>(stamp >> 22) & 0x3ffu; }
-    static std::uint32_t clock_of(Stamp stamp) {
-        return static_cast<std::uint32_t>(stamp >> 2) & 0xfffffu;
-    }
-    Stamp now(unsigned thread) const {
-        return Stamp{epoch_} << 32 | Stamp{thread} << 22 | (clocks_[thread].own & 0xfffffu) << 2;
-    }
 
     template <bool (RaceDetector::*note)(Piece&, const Access&) const>
     std::string each_piece(unsigned thread, std::size_t offset, std::size_t bytes,
                            const void* place) {
-        const Access access = {now(thread), place};
+        const Access access = {clocks_->now(thread), place};
         const std::size_t end = offset + bytes;
         for (std::size_t at = offset / kPiece * kPiece; at < end; at += kPiece) {
             const Stamp mask = (at >= offset ? 1u : 0u) | (at + 1 < end ? 2u : 0u);
@@ -80,17 +79,16 @@ class RaceDetector {
 
     // Whether what was noted happened before the access, or touched other bytes.
     bool ordered(Stamp noted, Stamp access) const {
-        if (epoch_of(noted) != epoch_ || thread_of(noted) == thread_of(access)) return true;
-        return (noted & access & 3u) == 0 || known(noted, thread_of(access));
+        return (noted & access & 3u) == 0 || clocks_->ordered(noted, number_of(access));
     }
-    bool known(Stamp noted, unsigned thread) const;
+    bool is_written(const Piece& piece) const {
+        return epoch_of(piece.write.stamp) >= clocks_->first_epoch();
+    }
 
     bool read_piece(Piece& piece, const Access& access) const {
-        if (epoch_of(piece.write.stamp) < first_epoch_) return false;
+        if (!is_written(piece)) return false;
         if (!ordered(piece.write.stamp, access.stamp)) return false;
-        if (thread_of(piece.read.stamp) != thread_of(access.stamp)) {
-            piece.read_earlier = piece.read;
-        }
+        if (number_of(piece.read.stamp) != number_of(access.stamp)) piece.read_earlier = piece.read;
         piece.read = access;
         return true;
     }
@@ -103,13 +101,21 @@ class RaceDetector {
         return true;
     }
 
+    Agent* reader(unsigned agent);
+    std::string against_agents(unsigned thread, std::size_t offset, std::size_t bytes,
+                               const void* place) const;
+    std::string race(const char* does, std::size_t offset, const void* place, const char* did,
+                     const Access& other) const;
     std::string describe(const Piece& piece, const Access& access, std::size_t offset,
                          bool write) const;
+    std::string unfenced(const char* does, std::size_t offset, const void* place,
+                         const Access& other) const;
 
+    const Clocks* clocks_ = nullptr;
     std::vector<Piece> pieces_;
-    std::vector<Clock> clocks_;
-    std::uint32_t epoch_ = 0;
-    std::uint32_t first_epoch_ = 0;  // of this block
+    std::vector<Agent> agents_;
+    std::vector<std::uint64_t> read_by_;  // of each chunk, which of agents_
+    std::size_t chunks_ = 0;
 };
 
 }  // namespace jitney::emulator

@@ -2,7 +2,10 @@
 #include "tests/emulator/toys/wrappers.hpp"
 
 #define __CUDA_ARCH__ 900
+#define __CUDA_ARCH_FEAT_SM90_ALL
 #include "tests/wrappers/kernels.cuh"
+// Behind the others, whose headers it takes.
+#include "tests/wrappers/hopper_kernels.cuh"
 
 namespace jitney::toys {
 namespace {
@@ -36,6 +39,26 @@ const std::vector<Kernel> wrapper_kernels = {
     named<&multiply_8_bits<kFp8E4m3, kFp8E5m2>>("multiply_8_bits<kFp8E4m3, kFp8E5m2>"),
     named<&multiply_8_bits<kFp8E5m2, kFp8E4m3>>("multiply_8_bits<kFp8E5m2, kFp8E4m3>"),
     named<&multiply_8_bits<kFp8E5m2, kFp8E5m2>>("multiply_8_bits<kFp8E5m2, kFp8E5m2>"),
+    named<&store_matrices>("store_matrices"),
+    named<&phases>("phases"),
+    named<&bulk_stores>("bulk_stores"),
+    named<&named_barriers>("named_barriers"),
+    named<&clusters>("clusters"),
+    named<&shares_of_registers>("shares_of_registers"),
+#define JITNEY_WARPGROUP(...) \
+    named<&warpgroup_product<__VA_ARGS__>>("warpgroup_product<" #__VA_ARGS__ ">")
+    JITNEY_WARPGROUP(kBf16, false, false, 0),
+    JITNEY_WARPGROUP(kBf16, false, false, 1),
+    JITNEY_WARPGROUP(kBf16, false, false, 2),
+    JITNEY_WARPGROUP(kBf16, false, false, 3),
+    JITNEY_WARPGROUP(kBf16, false, true, 0),
+    JITNEY_WARPGROUP(kBf16, false, true, 1),
+    JITNEY_WARPGROUP(kBf16, true, true, 2),
+    JITNEY_WARPGROUP(kBf16, true, true, 3),
+    JITNEY_WARPGROUP(kFp16, false, false, 1),
+    JITNEY_WARPGROUP(kFp16, true, true, 1),
+    JITNEY_WARPGROUP(kFp8E4m3, false, false, 1),
+    JITNEY_WARPGROUP(kFp8E4m3, true, false, 2),
 };
 
 }  // namespace jitney::toys

@@ -1,40 +1,40 @@
 #include "tests/emulator/twins/tensor_core.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
 
 #include "tests/emulator/machine/formats.hpp"
+#include "tests/emulator/twins/sums.hpp"
 
 namespace jitney::emulator {
 namespace {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-struct MatrixLoad {
+struct MatrixAccess {
     unsigned* matrices;
-    const void* row;
+    void* row;
     unsigned address;
+    const char* kind;
     Where where;
 };
 
-// The rows of a matrix are read at once where each lies in banks of its own, or where another does.
+// The rows of a matrix are read or written at once where each lies in banks of its own, or where
+// another does.
 void check_banks(void* const* operands, unsigned matrix) {
     constexpr unsigned kBankGroups = 8;  // 16 bytes each
-    const MatrixLoad* of_group[kBankGroups] = {};
+    const MatrixAccess* of_group[kBankGroups] = {};
     for (unsigned row = 0; row < 8; ++row) {
-        const auto& load = *static_cast<const MatrixLoad*>(operands[8 * matrix + row]);
-        const MatrixLoad*& other = of_group[load.address / 16 % kBankGroups];
-        if (other != nullptr && other->address != load.address) {
-            fault("two rows of matrix " + std::to_string(matrix) + " of an ldmatrix, at offsets " +
-                      std::to_string(other->address) + " and " + std::to_string(load.address) +
-                      " of shared memory, lie in the same banks",
-                  load.where);
+        const auto& access = *static_cast<const MatrixAccess*>(operands[8 * matrix + row]);
+        const MatrixAccess*& other = of_group[access.address / 16 % kBankGroups];
+        if (other != nullptr && other->address != access.address) {
+            fault("two rows of matrix " + std::to_string(matrix) + " of an " + access.kind +
+                      ", at offsets " + std::to_string(other->address) + " and " +
+                      std::to_string(access.address) + " of shared memory, lie in the same banks",
+                  access.where);
         }
-        other = &load;
+        other = &access;
     }
 }
 
@@ -44,7 +44,7 @@ void load_all(void* const* operands, unsigned) {
         check_banks(operands, matrix);
         std::uint16_t elements[8][8];
         for (unsigned row = 0; row < 8; ++row) {
-            const auto& giver = *static_cast<const MatrixLoad*>(operands[8 * matrix + row]);
+            const auto& giver = *static_cast<const MatrixAccess*>(operands[8 * matrix + row]);
             std::memcpy(elements[row], giver.row, sizeof elements[row]);
         }
         for (unsigned lane = 0; lane < 32; ++lane) {
@@ -52,7 +52,29 @@ void load_all(void* const* operands, unsigned) {
             const unsigned pair = 2 * (lane % 4);
             const unsigned low = transposed ? elements[pair][row] : elements[row][pair];
             const unsigned high = transposed ? elements[pair + 1][row] : elements[row][pair + 1];
-            static_cast<const MatrixLoad*>(operands[lane])->matrices[matrix] = low | high << 16;
+            static_cast<const MatrixAccess*>(operands[lane])->matrices[matrix] = low | high << 16;
+        }
+    }
+}
+
+template <bool transposed>
+void store_all(void* const* operands, unsigned) {
+    for (unsigned matrix = 0; matrix < 4; ++matrix) {
+        check_banks(operands, matrix);
+        std::uint16_t elements[8][8];
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            const unsigned bits =
+                static_cast<const MatrixAccess*>(operands[lane])->matrices[matrix];
+            for (unsigned i = 0; i < 2; ++i) {
+                const unsigned row = lane / 4;
+                const unsigned column = 2 * (lane % 4) + i;
+                (transposed ? elements[column][row] : elements[row][column]) =
+                    static_cast<std::uint16_t>(bits >> 16 * i);
+            }
+        }
+        for (unsigned row = 0; row < 8; ++row) {
+            std::memcpy(static_cast<const MatrixAccess*>(operands[8 * matrix + row])->row,
+                        elements[row], sizeof elements[row]);
         }
     }
 }
@@ -72,35 +94,6 @@ float half_of(unsigned bits, unsigned i, int) {
 }
 float quarter_of(unsigned bits, unsigned i, int exponent_bits) {
     return fp8_value(static_cast<std::uint8_t>(bits >> 8 * i & 0xffu), exponent_bits);
-}
-
-// What is added to an accumulator, in the order of k. Products of two elements are exact in fp32.
-// As fp32 additions are rounded:
-float add_up(float sum, const float* terms, unsigned count) {
-    for (unsigned i = 0; i < count; ++i)
-        sum += terms[i];
-    return sum;
-}
-
-// As the units for 8-bit formats of sm_89, sm_90 and sm_120 are known to do it: all terms and the
-// accumulator are shifted to where the largest stands, keep 13 bits behind its first, and are added
-// up; of the sum, too, 13 bits behind the first are kept. What is left out is cut off.
-float add_up_short(float sum, const float* terms, unsigned count) {
-    constexpr int kBits = 13;
-    const auto magnitude = [](float x) { return std::bit_cast<std::uint32_t>(x) & 0x7fffffffu; };
-    std::uint32_t largest = magnitude(sum);
-    for (unsigned i = 0; i < count; ++i)
-        largest = std::max(largest, magnitude(terms[i]));
-    if (largest == 0 || largest >= 0x7f800000u) return add_up(sum, terms, count);
-    const int unit = std::max(static_cast<int>(largest >> 23), 1) - 127 - kBits;
-    const double units = std::ldexp(1.0, -unit);
-    auto whole = static_cast<std::int64_t>(static_cast<double>(sum) * units);
-    for (unsigned i = 0; i < count; ++i)
-        whole += static_cast<std::int64_t>(static_cast<double>(terms[i]) * units);
-    const auto size = static_cast<std::uint64_t>(whole < 0 ? -whole : whole);
-    const int carried = std::max(0, static_cast<int>(std::bit_width(size)) - 1 - kBits);
-    const double kept = std::ldexp(static_cast<double>(size >> carried), carried + unit);
-    return static_cast<float>(whole < 0 ? -kept : kept);
 }
 
 // a is 16 x 4 * count and b is 4 * count x 8, where a register holds `count` / 2 neighbours of k.
@@ -145,11 +138,25 @@ void multiply_all(void* const* operands, unsigned) {
 
 void load_matrices(const char* kind, unsigned (&matrices)[4], unsigned row, bool transposed,
                    Where where) {
-    MatrixLoad operand{matrices, read_shared(row, 16, 16, kind, __builtin_return_address(0), where),
-                       row, where};
+    MatrixAccess operand{
+        matrices,
+        const_cast<void*>(read_shared(row, 16, 16, kind, __builtin_return_address(0), where)), row,
+        kind, where};
     warp_collective(
         {.kind = kind, .act = transposed ? &load_all<true> : &load_all<false>, .same_place = true},
         kAllLanes, &operand, where);
+}
+
+void store_matrices(const char* kind, const unsigned (&matrices)[4], unsigned row, bool transposed,
+                    Where where) {
+    unsigned own[4];
+    std::memcpy(own, matrices, sizeof own);
+    MatrixAccess operand{own, write_shared(row, 16, 16, kind, __builtin_return_address(0), where),
+                         row, kind, where};
+    warp_collective({.kind = kind,
+                     .act = transposed ? &store_all<true> : &store_all<false>,
+                     .same_place = true},
+                    kAllLanes, &operand, where);
 }
 
 void mma_m16n8k16(bool bf16, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
