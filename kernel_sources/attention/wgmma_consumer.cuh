@@ -68,6 +68,13 @@ struct WgmmaConsumer {
         if (speaks) barrier_arrive(Memory::empty_of(full));
     }
 
+    // The same of what this warp does not read: no lane may still look at the phase when it is
+    // over.
+    JITNEY_DEVICE void let_by(SharedAddress full) const {
+        __syncwarp();
+        release(full);
+    }
+
     // The first work on the next tile of rows; false: there is none any more.
     JITNEY_DEVICE bool find(Work& work) {
         barrier_wait(Memory::note_full(notes.stage), notes.phase);
@@ -96,7 +103,7 @@ struct WgmmaConsumer {
         barrier_wait(Memory::q_full(q.stage, consumer), q.phase);
         barrier_wait(Memory::k_full(k.stage), k.phase);
         for (int step = first_step(work); step > 0; --step) {
-            release(Memory::k_full(k.stage));
+            let_by(Memory::k_full(k.stage));
             k.advance();
             barrier_wait(Memory::k_full(k.stage), k.phase);
         }
@@ -127,7 +134,8 @@ struct WgmmaConsumer {
         barrier_wait(Memory::v_full(v.stage), v.phase);
         clear_values_behind(work.note());
         for (int step = first_step(work); step > 0; --step) {
-            release_values();
+            let_by(Memory::v_full(v.stage));
+            v.advance();
             barrier_wait(Memory::v_full(v.stage), v.phase);
         }
     }
@@ -312,16 +320,17 @@ struct WgmmaConsumer {
             staged_in = q.stage;
             release_staged();
         } else {
-            release(Memory::q_full(q.stage, consumer));
+            let_by(Memory::q_full(q.stage, consumer));
         }
         q.advance();
         for (int step = same_in_warp(work.note().key_tiles); step > 0; --step) {
             barrier_wait(Memory::k_full(k.stage), k.phase);
-            release(Memory::k_full(k.stage));
+            let_by(Memory::k_full(k.stage));
             k.advance();
             barrier_wait(Memory::v_full(v.stage), v.phase);
             if (step == work.note().key_tiles) clear_values_behind(work.note());
-            release_values();
+            let_by(Memory::v_full(v.stage));
+            v.advance();
         }
         release_note(work);
     }

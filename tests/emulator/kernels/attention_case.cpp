@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "operations/check.hpp"
+#include "tests/emulator/kernels/attention_launch.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
-#include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/split_memory.hpp"
 #include "tests/support/compare.hpp"
-#include "tests/support/made_params.hpp"
 
 namespace jitney::emulator {
 namespace {
@@ -118,13 +117,9 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
     INFO(policy::text_of(choice->spec), ": ", test.text(), ", splits ", choice->splits, ", ",
          random.text());
     const SplitMemory split(choice->workspace);
-    AttentionParams params = make_params(args, seen, *choice, split.scratch(), split.counters());
-    if (choice->mask_bits) {
-        launch_choice(choice->mask_bits->spec, choice->mask_bits->geometry, &params, random);
-    }
-    const auto launch = [&](BlockOrder order) {
-        launch_choice(choice->spec, choice->geometry, &params, random, {.order = order});
-    };
+    AttentionLaunch kernels(args, seen, *choice, split.scratch(), split.counters());
+    if (choice->mask_bits) kernels.make_mask_bits(random);
+    const auto launch = [&](BlockOrder order) { kernels.run(random, {.order = order}); };
     launch(BlockOrder::shuffled);
     if (choice->splits > 2) {
         check_any_order(launch, [&] { return std::pair(tensors.out.bits(), tensors.lse.bits()); });

@@ -33,7 +33,23 @@ struct Lengths {
 };
 
 // A tile more, less, or exactly; rows that see no key; no keys at all; heads that share keys.
+// attn_prefill_wgmma has larger tiles, and blocks that take more than one.
 std::vector<Lengths> edges(KernelId kernel) {
+    if (kernel == KernelId::attn_prefill_wgmma) {
+        return {{1, 1},
+                {1, 70, 2, 1, 3},
+                {128, 128, 1, 2},
+                {129, 129},
+                {63, 260, 1, 1, 2},
+                {193, 1},
+                {200, 37},
+                {65, 0, 1, 2},
+                {5, 200, 2, 2, 8},
+                {192, 384},
+                {450, 300, 1, 2},
+                {70, 640, 2, 2},
+                {20, 130, 1, 1, 12}};
+    }
     if (is_decode(kernel)) {
         return {{1, 1},       {1, 33, 2},       {1, 128, 1, 2, 4}, {1, 129, 1, 1, 3},
                 {1, 500},     {2, 31, 1, 1, 2}, {4, 300, 2, 1, 2}, {5, 3},
@@ -62,10 +78,14 @@ AttentionCase random_case(const Covered& covered, tests::Random& random) {
     const policy::AttentionProblem& fixed = covered.attention->problem;
     const bool decode = is_decode(covered.attention->kernel);
     const bool scalar = !is_mma(covered.attention->kernel);
+    const bool wgmma = covered.attention->kernel == KernelId::attn_prefill_wgmma;
     AttentionCase test;
     test.shape = tests::random_attention_shape(random, {.batch = 2,
-                                                        .q_len = decode ? 6 : (scalar ? 40 : 90),
-                                                        .kv_len = decode ? 400 : 150,
+                                                        .q_len = decode   ? 6
+                                                                 : scalar ? 40
+                                                                 : wgmma  ? 260
+                                                                          : 90,
+                                                        .kv_len = decode || wgmma ? 400 : 150,
                                                         .kv_heads = 2,
                                                         .group = 4,
                                                         .head_dims = {fixed.head_dim},
@@ -202,7 +222,10 @@ void run_kernel_of(KernelId kernel) {
     for (const Covered& covered : covered_lines(kernel)) {
         INFO(policy::text_of(covered.spec));
         REQUIRE(covered.attention);
-        if (covered.attention->is_plain()) {
+        // Its maps are made from tensors: requests and options are in serving_test.cpp.
+        if (kernel == KernelId::attn_prefill_wgmma) {
+            if (covered.attention->is_plain()) run_plain_line(covered, random);
+        } else if (covered.attention->is_plain()) {
             run_plain_line(covered, random);
             run_random_requests(covered, problems_a_line(4), random);
         } else {
@@ -223,6 +246,10 @@ TEST_CASE("attn_decode_mma") {
 
 TEST_CASE("attn_prefill_scalar") {
     run_kernel_of(KernelId::attn_prefill_scalar);
+}
+
+TEST_CASE("attn_prefill_wgmma") {
+    run_kernel_of(KernelId::attn_prefill_wgmma);
 }
 
 TEST_CASE("attn_prefill_mma") {

@@ -99,6 +99,10 @@ TEST_CASE("the same request in other company by attn_prefill_scalar") {
     run_kernel_of(KernelId::attn_prefill_scalar);
 }
 
+TEST_CASE("the same request in other company by attn_prefill_wgmma") {
+    run_kernel_of(KernelId::attn_prefill_wgmma);
+}
+
 TEST_CASE("the same request in other company by attn_prefill_mma") {
     run_kernel_of(KernelId::attn_prefill_mma);
 }

@@ -25,9 +25,10 @@ std::vector<Covered> logits_lines() {
 }
 
 int some_sms(const Covered& covered, tests::Random& random) {
-    return is_decode(covered.attention->kernel)
-               ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6))
-               : 0;
+    const policy::KernelId kernel = covered.attention->kernel;
+    if (kernel == policy::KernelId::attn_prefill_wgmma)
+        return static_cast<int>(random.integer(1, 4));
+    return is_decode(kernel) ? static_cast<int>(random.integer(1, 6) * random.integer(1, 6)) : 0;
 }
 
 int problems_a_line(int problems) {

@@ -14,7 +14,8 @@ std::vector<Covered> covered_lines(policy::KernelId kernel);
 std::vector<Covered> logits_lines();
 
 // The SMs of a GPU that divides the keys of a decode kernel among more or fewer blocks than the
-// line's; 0, the line's own, for a kernel that does not divide them.
+// line's, or on which fewer blocks of attn_prefill_wgmma stay than it has tiles; 0, the line's own,
+// for a kernel that does not ask.
 int some_sms(const Covered& covered, tests::Random& random);
 
 // Random problems a line: as many, or, under AddressSanitizer, a quarter.

@@ -9,10 +9,9 @@
 
 #include "operations/attention/reference.hpp"
 #include "operations/check.hpp"
+#include "tests/emulator/kernels/attention_launch.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
-#include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/support/compare.hpp"
-#include "tests/support/made_params.hpp"
 
 namespace jitney::emulator {
 namespace {
@@ -107,20 +106,15 @@ std::optional<ServingRun> run_serving(const Covered& covered, tests::ServingProb
     const Buffer counters(workspace.arrived_bytes, "the counters");
     std::memset(counters.data(), 0, counters.bytes());
     const bool some = workspace.total() != 0;
-    AttentionParams params = make_params(args, seen, *choice, some ? scratch.data() : nullptr,
-                                         some ? counters.data() : nullptr);
+    AttentionLaunch kernels(args, seen, *choice, some ? scratch.data() : nullptr,
+                            some ? counters.data() : nullptr);
     if (choice->work_map) {
-        WorkMapParams map = make_map_params(params, *choice);
-        launch_choice(choice->work_map->spec, choice->work_map->geometry, &map, random);
         // Where the host knew the lengths, every slot has work.
-        const bool idle =
-            std::find(map.tile_batch, map.tile_batch + map.slots, -1) != map.tile_batch + map.slots;
+        const bool idle = kernels.make_work_map(random);
         CHECK_FALSE((idle && !args.qo_indptr_host.empty()));
     }
-    if (choice->mask_bits) {
-        launch_choice(choice->mask_bits->spec, choice->mask_bits->geometry, &params, random);
-    }
-    launch_choice(choice->spec, choice->geometry, &params, random);
+    if (choice->mask_bits) kernels.make_mask_bits(random);
+    kernels.run(random);
     if (call.compare) check_result(problem, tensors);
     CHECK(std::all_of(counters.data(), counters.data() + counters.bytes(),
                       [](std::byte byte) { return byte == std::byte{0}; }));

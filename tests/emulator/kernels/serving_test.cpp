@@ -51,6 +51,13 @@ std::vector<ServingShape> edges(const Covered& covered) {
         add({5, 5}, {3, 129});
         add({3, 3}, {80, 2}, 3);
         add({4}, {259}, 2);
+    } else if (covered.attention->kernel == KernelId::attn_prefill_wgmma) {
+        add({65, 65}, {0, 70});
+        add({300}, {37});
+        add({140, 140, 140}, {130, 257, 5}, 2);
+        add({130, 130}, {128, 300}, 3);
+        add({40}, {1}, 8);
+        add({33, 33, 33}, {16, 400, 0}, 4);
     } else {
         add({65, 65}, {0, 70});
         add({100}, {37});
@@ -63,6 +70,7 @@ void run_line(const Covered& covered, tests::Random& random) {
     const policy::AttentionProblem& fixed = covered.attention->problem;
     const bool decode = is_decode(covered.attention->kernel);
     const bool scalar = !is_mma(covered.attention->kernel);
+    const bool wgmma = covered.attention->kernel == KernelId::attn_prefill_wgmma;
     int ran = 0;
     for (ServingShape& shape : edges(covered)) {
         fix(shape, covered, random);
@@ -71,8 +79,8 @@ void run_line(const Covered& covered, tests::Random& random) {
     CHECK_MESSAGE(ran >= 2, "the edge cases hardly ever ask for this specialization");
 
     const tests::ServingLimits limits = {.batch = decode ? 3 : 2,
-                                         .q_len = decode ? 6 : (scalar ? 30 : 80),
-                                         .kv_len = decode ? 300 : 120,
+                                         .q_len = decode ? 6 : (scalar ? 30 : (wgmma ? 200 : 80)),
+                                         .kv_len = decode || wgmma ? 300 : 120,
                                          .keys = key_forms(covered)};
     const int wanted = problems_a_line(8);
     int tries = 0;
@@ -88,7 +96,9 @@ void run_kernel_of(KernelId kernel) {
     tests::Random random = tests::Random::fresh();
     MESSAGE(random.text());
     for (const Covered& covered : covered_lines(kernel)) {
-        if (covered.attention->is_plain()) continue;  // attention_test.cpp
+        // What is plain is in attention_test.cpp, but for lengths that are on the device.
+        const bool mapped = kernel == KernelId::attn_prefill_wgmma;
+        if (covered.attention->is_plain() && !mapped) continue;
         INFO(policy::text_of(covered.spec));
         run_line(covered, random);
     }
@@ -133,8 +143,9 @@ void run_odd_sinks(const Covered& covered, tests::Random& random) {
 
 TEST_CASE("sinks that are no numbers, of requests") {
     tests::Random random(run_seed());
-    for (const KernelId kernel : {KernelId::attn_decode_scalar, KernelId::attn_decode_mma,
-                                  KernelId::attn_prefill_scalar, KernelId::attn_prefill_mma}) {
+    for (const KernelId kernel :
+         {KernelId::attn_decode_scalar, KernelId::attn_decode_mma, KernelId::attn_prefill_scalar,
+          KernelId::attn_prefill_mma, KernelId::attn_prefill_wgmma}) {
         for (const Covered& covered : covered_lines(kernel)) {
             if (!covered.attention->problem.sinks) continue;
             INFO(policy::text_of(covered.spec));
@@ -153,6 +164,10 @@ TEST_CASE("attn_decode_mma of requests") {
 
 TEST_CASE("attn_prefill_scalar of requests") {
     run_kernel_of(KernelId::attn_prefill_scalar);
+}
+
+TEST_CASE("attn_prefill_wgmma of requests") {
+    run_kernel_of(KernelId::attn_prefill_wgmma);
 }
 
 TEST_CASE("attn_prefill_mma of requests") {
