@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "cache/digest.hpp"
+#include "operations/device_text.hpp"
 #include "operations/logits_access.hpp"
 #include "operations/logits_text.hpp"
 #include "operations/refuse.hpp"
@@ -146,16 +147,6 @@ Records& records() {
     return *all;
 }
 
-std::string with_plain_newlines(std::string_view text) {
-    std::string plain;
-    plain.reserve(text.size());
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        if (text.substr(at, 2) == "\r\n") ++at;
-        plain += text[at];
-    }
-    return plain;
-}
-
 const LogitsRecord* make_record(std::string_view text, std::span<const std::string_view> parameters,
                                 std::span<const int> lines) {
     const bool statements = checks::check_logits_text(text);
@@ -174,11 +165,11 @@ const LogitsRecord* make_record(std::string_view text, std::span<const std::stri
 }  // namespace
 
 LogitsFunction::LogitsFunction(std::string_view text, std::span<const std::string_view> parameters)
-    : record_(make_record(with_plain_newlines(text), parameters, {})) {}
+    : record_(make_record(checks::with_plain_newlines(text), parameters, {})) {}
 
 LogitsFunction LogitsFunction::from_source(std::string_view given) {
     constexpr std::string_view keyword = "param";
-    const std::string plain = with_plain_newlines(given);
+    const std::string plain = checks::with_plain_newlines(given);
     const std::string_view source = plain;
     std::vector<std::string_view> parameters;
     std::vector<int> lines;

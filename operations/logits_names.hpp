@@ -10,12 +10,4 @@ namespace jitney::checks {
 // by pasting tokens. `code` is the text without comments and without what stands in quotes.
 void check_logits_names(std::string_view text, std::string_view code);
 
-// Whether the character is one of a name or a number.
-inline bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-// Whether a word stands in the text, as a whole.
-bool has_word(std::string_view text, std::string_view word);
-
 }  // namespace jitney::checks

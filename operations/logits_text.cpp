@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "operations/device_text.hpp"
 #include "operations/refuse.hpp"
 
 namespace jitney::checks {
