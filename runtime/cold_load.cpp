@@ -155,9 +155,11 @@ class Loader {
                                         : fmt::format(" in a usable form ({})", last_rejection_);
         throw Error(ErrorCode::not_cached,
                     fmt::format("{} is not in the cache ({}){}, and JITNEY_JIT=off forbids "
-                                "compiling it: run jitney prewarm --spec '{}'",
+                                "compiling it: {}",
                                 source_.specialization, disk_cache_places(), refused,
-                                source_.specialization));
+                                source_.provided_by.empty()
+                                    ? "run jitney prewarm --spec '" + source_.specialization + "'"
+                                    : source_.provided_by));
     }
 
     void say(const std::string& how, const cache::Entry& entry) const {

@@ -23,8 +23,6 @@
 namespace jitney::runtime {
 namespace {
 
-constexpr const char* kUnitName = "jitney.cu";
-
 // Beside the arch; a change of these changes every key. Plain constexpr functions of the headers
 // that host and device share are device code here.
 constexpr std::array kStandardOptions = {"--std=c++20", "--device-as-default-execution-space"};
@@ -98,21 +96,31 @@ std::string seed_option(const KernelSource& source) {
 // Whether an NVRTC of this process has refused a seed.
 std::atomic<bool> knows_no_seed{false};
 
+// The headers that the unit can include: the embedded sources that it does, or a caller's own.
+std::vector<Header> headers_of(const KernelSource& source) {
+    if (source.headers) return *source.headers;
+    std::vector<Header> headers;
+    for (const EmbeddedSource& each :
+         included_sources(source.translation_unit, kernel_sources::embedded_sources())) {
+        headers.push_back({std::string(each.name), std::string(each.text)});
+    }
+    return headers;
+}
+
 class Program {
   public:
     Program(const Nvrtc& compiler, const KernelSource& source) : compiler_(compiler) {
         std::vector<std::string> texts;
         std::vector<std::string> names;
-        for (const EmbeddedSource& each :
-             included_sources(source.translation_unit, kernel_sources::embedded_sources())) {
-            names.emplace_back(each.name);
-            texts.emplace_back(each.text);
+        for (Header& each : headers_of(source)) {
+            names.push_back(std::move(each.name));
+            texts.push_back(std::move(each.text));
         }
         const std::vector<const char*> name_pointers = pointers_to(names);
         const std::vector<const char*> text_pointers = pointers_to(texts);
-        expect(compiler_.nvrtcCreateProgram(&program_, source.translation_unit.c_str(), kUnitName,
-                                            static_cast<int>(names.size()), text_pointers.data(),
-                                            name_pointers.data()),
+        expect(compiler_.nvrtcCreateProgram(&program_, source.translation_unit.c_str(),
+                                            source.file.c_str(), static_cast<int>(names.size()),
+                                            text_pointers.data(), name_pointers.data()),
                "nvrtcCreateProgram");
         expect(compiler_.nvrtcAddNameExpression(program_, source.function.c_str()),
                "nvrtcAddNameExpression");
@@ -188,6 +196,18 @@ std::string_view first_error(std::string_view log) {
     return log.substr(first, log.find('\n', at) - first);
 }
 
+// The reason for a sentence. What is wrong with the function's name NVRTC tells of a file of its
+// own.
+std::string reason_in(std::string_view log, const KernelSource& source) {
+    const std::string_view line = first_error(log);
+    const std::size_t told = line.find(": error: ");
+    if (!line.starts_with("__nv_name_map(") || told == std::string_view::npos) {
+        return std::string(line);
+    }
+    return fmt::format("there is no __global__ function '{}' in it: {}", source.function,
+                       line.substr(told + 9));
+}
+
 [[noreturn]] void throw_compile_error(const Nvrtc& compiler, const KernelSource& source,
                                       nvrtcResult result, const std::string& log) {
     if (lacks_builtins(result, log)) {
@@ -200,7 +220,7 @@ std::string_view first_error(std::string_view log) {
     }
     throw CompileError(fmt::format("NVRTC {}.{} can't compile {} ({}): {}", compiler.version.major,
                                    compiler.version.minor, source.specialization,
-                                   compiler.nvrtcGetErrorString(result), first_error(log)),
+                                   compiler.nvrtcGetErrorString(result), reason_in(log, source)),
                        source.specialization, log);
 }
 
@@ -289,9 +309,9 @@ cache::Key key_of(const KernelSource& source) {
     builder.source("(translation unit)",
                    source.key_unit.empty() ? source.translation_unit : source.key_unit);
     builder.source("(function)", source.function);
-    for (const EmbeddedSource& each :
-         included_sources(source.translation_unit, kernel_sources::embedded_sources())) {
-        builder.source(each.name, each.text);
+    for (const Header& each : headers_of(source)) {
+        // No name that a caller gives to a header is that of anything else in the key.
+        builder.source(source.headers ? "header " + each.name : each.name, each.text);
     }
     builder.option(arch_option(source));
     for (const char* option : kStandardOptions)

@@ -13,8 +13,6 @@
 namespace jitney::runtime {
 namespace {
 
-constexpr int kMaxDevices = 64;
-
 // Filled one by one and never emptied. What is there is read without a lock.
 template <class Value>
 using PerDevice = std::array<std::atomic<Value>, static_cast<std::size_t>(kMaxDevices)>;

@@ -9,6 +9,9 @@ struct CUctx_st;
 
 namespace jitney::runtime {
 
+// No process sees more.
+inline constexpr int kMaxDevices = 64;
+
 struct DeviceInfo {
     int ordinal = 0;
     int handle = 0;  // the driver's CUdevice

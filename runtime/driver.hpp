@@ -59,8 +59,10 @@ inline constexpr int kMinimumDriverVersion = 12000;
     X(cuPointerGetAttributes)            \
     X(cuTensorMapEncodeTiled)
 
-// What tests and benchmarks use beside: null where the driver lacks it.
+// Functions that newer drivers have, and those that tests and benchmarks use beside: null where the
+// driver lacks them.
 #define JITNEY_OPTIONAL_DRIVER_FUNCTIONS(X) \
+    X(cuKernelGetParamInfo)                 \
     X(cuEventCreate)                        \
     X(cuEventDestroy)                       \
     X(cuEventRecord)                        \

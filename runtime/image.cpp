@@ -79,12 +79,20 @@ CUkern_st* load_image(const cache::Entry& entry, Rejection* rejection) {
 Kernel prepare_kernel(CUkern_st* handle, int shared_bytes, const DeviceInfo& device,
                       const std::string& specialization) {
     const Driver& cuda = driver();
-    if (shared_bytes > device.shared_bytes_per_block) {
+    Kernel kernel;
+    kernel.handle = handle;
+    kernel.shared_bytes = shared_bytes;
+    const auto read = [&](int& value, CUfunction_attribute which, const char* what) {
+        check(cuda.cuKernelGetAttribute(&value, which, handle, device.handle), what);
+    };
+    read(kernel.static_shared_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+         "reading the shared memory of a kernel");
+    if (shared_bytes > device.shared_bytes_per_block - kernel.static_shared_bytes) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("{} needs {} bytes of shared memory a block, and {} (GPU {}) has "
                                 "{}: choose a smaller tile",
-                                specialization, shared_bytes, device.name, device.ordinal,
-                                device.shared_bytes_per_block));
+                                specialization, shared_bytes + kernel.static_shared_bytes,
+                                device.name, device.ordinal, device.shared_bytes_per_block));
     }
     if (shared_bytes > 0) {
         check(cuda.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -93,15 +101,9 @@ Kernel prepare_kernel(CUkern_st* handle, int shared_bytes, const DeviceInfo& dev
     }
     CUfunction function = nullptr;
     check(cuda.cuKernelGetFunction(&function, handle), "bringing a kernel to the device");
-    Kernel kernel;
-    kernel.handle = handle;
-    kernel.shared_bytes = shared_bytes;
-    check(cuda.cuKernelGetAttribute(&kernel.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle,
-                                    device.handle),
-          "reading the registers of a kernel");
-    check(cuda.cuKernelGetAttribute(&kernel.local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, handle,
-                                    device.handle),
-          "reading the local memory of a kernel");
+    read(kernel.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, "reading the registers of a kernel");
+    read(kernel.local_bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+         "reading the local memory of a kernel");
     return kernel;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ struct KernelKey {
     friend bool operator==(const KernelKey&, const KernelKey&) = default;
 };
 
+// A header under the name by which it is included.
+struct Header {
+    std::string name;
+    std::string text;
+};
+
 // All that is needed to make the kernel. Asked for only when it is not loaded yet.
 struct KernelSource {
     std::string specialization;        // its text: the name in logs, errors and the cache
@@ -26,6 +33,12 @@ struct KernelSource {
     std::string function;              // NVRTC name expression of the __global__ function
     std::vector<std::string> options;  // NVRTC options beyond the standard ones
     int shared_bytes = 0;              // dynamic shared memory a block, set at load
+
+    // The rest is of a caller's own kernel. Its unit includes these headers, and no embedded
+    // source; every name that a text includes is among them, so that no file is looked for.
+    std::optional<std::vector<Header>> headers;
+    std::string file = "jitney.cu";  // the unit's name
+    std::string provided_by;         // what fills the cache; empty: jitney prewarm --spec
 };
 
 // Makes the texts of a key; a plain function and a context, so that passing one costs nothing.
@@ -41,6 +54,7 @@ struct Kernel {
     int registers = 0;     // a thread
     int local_bytes = 0;   // a thread: spills and stack
     int shared_bytes = 0;  // dynamic, a block
+    int static_shared_bytes = 0;
 };
 
 struct Dim3 {

@@ -19,9 +19,9 @@ namespace {
     detail::throw_driver_error(result, what.c_str());
 }
 
-}  // namespace
-
-void launch(const Kernel& kernel, const LaunchShape& shape, void** parameters, Stream stream) {
+// One of `parameters` and `extra` is null.
+void put(const Kernel& kernel, const LaunchShape& shape, void** parameters, void** extra,
+         Stream stream) {
     std::array<CUlaunchAttribute, 2> attributes;
     unsigned count = 0;
     if (shape.cluster != Dim3{}) {
@@ -49,9 +49,22 @@ void launch(const Kernel& kernel, const LaunchShape& shape, void** parameters, S
     config.numAttrs = count;
     // The driver takes a CUkernel here, and finds its function of the current context.
     const CUresult result = driver().cuLaunchKernelEx(
-        &config, reinterpret_cast<CUfunction>(kernel.handle), parameters, nullptr);
+        &config, reinterpret_cast<CUfunction>(kernel.handle), parameters, extra);
     if (result != CUDA_SUCCESS) [[unlikely]]
         throw_launch_error(result, shape);
+}
+
+}  // namespace
+
+void launch(const Kernel& kernel, const LaunchShape& shape, void** parameters, Stream stream) {
+    put(kernel, shape, parameters, nullptr, stream);
+}
+
+void launch_packed(const Kernel& kernel, const LaunchShape& shape, const void* parameters,
+                   std::size_t bytes, Stream stream) {
+    std::array<void*, 5> extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(parameters),
+                                  CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    put(kernel, shape, nullptr, extra.data(), stream);
 }
 
 }  // namespace jitney::runtime

@@ -184,6 +184,23 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice han
         case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
             *value = 132;
             break;
+        case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+            *value = 0x7fffffff;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+        case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
+            *value = 65535;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+        case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
+            *value = 1024;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
+            *value = 64;
+            break;
+        case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+            *value = capability_of(handle) >= 90;
+            break;
         case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
             *value = fake_cuda.memory_pools;
             break;
@@ -276,12 +293,49 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
 CUresult cuKernelGetAttribute(int* value, CUfunction_attribute which, CUkernel kernel,
                               CUdevice device) {
     if (library_of(kernel) == nullptr || !is_device(device)) return CUDA_ERROR_INVALID_VALUE;
-    *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS ? 40 : 0;
+    switch (which) {
+        case CU_FUNC_ATTRIBUTE_NUM_REGS:
+            *value = 40;
+            break;
+        case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+            *value = fake_cuda.block_threads;
+            break;
+        case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+            *value = fake_cuda.static_shared;
+            break;
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+            *value = fake_cuda.fixed_cluster[0];
+            break;
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+            *value = fake_cuda.fixed_cluster[1];
+            break;
+        case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+            *value = fake_cuda.fixed_cluster[2];
+            break;
+        default:
+            *value = 0;
+    }
+    return CUDA_SUCCESS;
+}
+CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset,
+                              std::size_t* bytes) {
+    if (library_of(kernel) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    if (fake_cuda.parameter_count < 0) return CUDA_ERROR_NOT_SUPPORTED;
+    if (index >= static_cast<std::size_t>(fake_cuda.parameter_count)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *offset = fake_cuda.parameters.at(index).offset;
+    *bytes = fake_cuda.parameters.at(index).bytes;
     return CUDA_SUCCESS;
 }
 CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel kernel,
                               CUdevice device) {
     Library* const library = library_of(kernel);
+    if (which == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED && library != nullptr &&
+        is_device(device) && value == 1) {
+        ++fake_cuda.large_clusters;
+        return CUDA_SUCCESS;
+    }
     if (which != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || library == nullptr ||
         !is_device(device) || value < 0 || value > kMostSharedBytes) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -293,7 +347,7 @@ CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel ke
 }
 // Stricter than the real one, which gives 48 KiB ungranted.
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
-                          void**) {
+                          void** extra) {
     const Library* const library = library_of(function);
     if (contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
     if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -309,6 +363,15 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
     launch.attributes = config->numAttrs;
     launch.stream = config->hStream;
     launch.function = function;
+    if (extra != nullptr) {
+        if (parameters != nullptr || extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
+            extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE || extra[4] != CU_LAUNCH_PARAM_END) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        launch.packed_bytes = *static_cast<const std::size_t*>(extra[3]);
+        std::memcpy(launch.packed.data(), extra[1],
+                    std::min(launch.packed.size(), launch.packed_bytes));
+    }
     for (unsigned i = 0; i < config->numAttrs; ++i) {
         const CUlaunchAttribute& attribute = config->attrs[i];
         if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {

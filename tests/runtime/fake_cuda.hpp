@@ -23,6 +23,17 @@ struct Cuda {
     std::atomic<int> capture_status{0};  // of every stream
     std::atomic<int> capture_result{0};  // of cuStreamIsCapturing
     std::atomic<int> memory_pools{1};
+    std::atomic<int> block_threads{1024};  // the most a block of a kernel may have
+    std::atomic<int> static_shared{0};     // bytes of shared memory that a kernel has by itself
+    std::array<int, 3> fixed_cluster{};    // what a kernel declares
+
+    // The parameters of every kernel; -1: it does not tell.
+    struct Parameter {
+        std::size_t offset = 0;
+        std::size_t bytes = 0;
+    };
+    std::array<Parameter, 8> parameters{};
+    int parameter_count = -1;
 
     // What it was asked.
     std::atomic<int> inits{0};
@@ -30,6 +41,7 @@ struct Cuda {
     std::atomic<int> unloads{0};
     std::atomic<int> shared_grants{0};
     std::atomic<int> shared_granted{0};  // the last
+    std::atomic<int> large_clusters{0};  // kernels that were let have them
     std::atomic<int> launches{0};
     std::atomic<int> allocations{0};  // stream-ordered
     std::atomic<int> frees{0};
@@ -55,6 +67,9 @@ struct Cuda {
         bool programmatic = false;
         void* stream = nullptr;
         void* function = nullptr;
+        // Parameters in one piece; only as much as there is room for.
+        std::array<unsigned char, 64> packed{};
+        std::size_t packed_bytes = 0;
     } launch;
 
     std::size_t address_in_maps = 0;  // the byte where the address stands in a tensor map

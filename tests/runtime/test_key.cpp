@@ -7,6 +7,7 @@
 #include "tests/runtime/tiny.hpp"
 
 using namespace jitney;
+using runtime::Header;
 using runtime::key_of;
 using tests::tiny_source;
 
@@ -75,4 +76,29 @@ TEST_CASE("keys are equal in every process, directory and environment") {
         REQUIRE_PASSED(ended);
         CHECK(ended.value("key") == here);
     }
+}
+
+TEST_CASE("headers that a source brings stand in the key under names that nothing else has") {
+    runtime::KernelSource source = tiny_source();
+    source.headers = {Header{"tiny/scale.cuh", "text"}, Header{"<odd>", ""}};
+    const cache::Key key = key_of(source);
+    CHECK(key.material.find("source 21 header tiny/scale.cuh ") != std::string::npos);
+    CHECK(key.material.find("source 12 header <odd> ") != std::string::npos);
+    CHECK(key.material.find(" tiny/base.cuh ") == std::string::npos);
+    // A header that is named as what stands beside it, with the texts changed over.
+    source.headers = {Header{"(function)", "a"}};
+    source.function = "b";
+    runtime::KernelSource other = source;
+    other.headers = {Header{"(function)", "b"}};
+    other.function = "a";
+    CHECK(key_of(source).digest != key_of(other).digest);
+    // The file's name and what to do about a miss are not compiled.
+    other = source;
+    other.file = "other.cu";
+    other.provided_by = "nobody";
+    CHECK(key_of(source).digest == key_of(other).digest);
+    other.headers->front().text = "c";
+    CHECK(key_of(source).digest != key_of(other).digest);
+    other.headers->clear();
+    CHECK(key_of(source).digest != key_of(other).digest);
 }

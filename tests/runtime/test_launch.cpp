@@ -3,6 +3,8 @@
 #include <cuda.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "jitney/error.hpp"
@@ -52,6 +54,12 @@ TEST_CASE("scenario: launch" * doctest::skip()) {
     shape.cluster = {1, 2, 1};
     launch(kernel, shape, nullptr, stream);
     CHECK(fake.launch.attributes == 2);
+
+    const std::array<unsigned char, 6> packed = {1, 2, 3, 4, 5, 6};
+    launch_packed(kernel, shape, packed.data(), packed.size(), stream);
+    CHECK(fake.launch.attributes == 2);
+    CHECK(fake.launch.packed_bytes == 6);
+    CHECK(std::equal(packed.begin(), packed.end(), fake.launch.packed.begin()));
 
     fake.launch_result = CUDA_ERROR_ILLEGAL_ADDRESS;
     try {
