@@ -7,6 +7,8 @@
 #include <system_error>
 #include <thread>
 
+#include "api/own_kernel.hpp"
+#include "jitney/kernel.hpp"
 #include "operations/kernel_launch.hpp"
 #include "operations/logits_access.hpp"
 #include "operations/refuse.hpp"
@@ -29,9 +31,20 @@ PrewarmStatus status_of(runtime::PrewarmStatus status) {
     return PrewarmStatus::failed;
 }
 
-PrewarmEntry prewarm_one(const policy::Spec& spec) {
+// One thing to be compiled: a specialization, or a caller's kernel for an arch.
+struct Wanted {
+    policy::Spec spec;
+    const detail::OwnKernel* own = nullptr;
+    Arch arch;
+
+    runtime::KernelSource source() const {
+        return own != nullptr ? source_of(*own, arch) : source_of(spec);
+    }
+};
+
+PrewarmEntry prewarm_one(const Wanted& wanted) {
     PrewarmEntry entry;
-    const runtime::KernelSource source = source_of(spec);
+    const runtime::KernelSource source = wanted.source();
     runtime::PrewarmResult result = runtime::prewarm(source);
     entry.spec = source.specialization;
     entry.status = status_of(result.status);
@@ -56,8 +69,8 @@ void require_launchable(const policy::Spec& spec, const std::string& text) {
 // The work of one call, taken by several threads an entry at a time.
 class Prewarm {
   public:
-    Prewarm(std::vector<policy::Spec> specs, const PrewarmOptions& options)
-        : specs_(std::move(specs)), options_(options), entries_(specs_.size()) {}
+    Prewarm(std::vector<Wanted> wanted, const PrewarmOptions& options)
+        : wanted_(std::move(wanted)), options_(options), entries_(wanted_.size()) {}
 
     std::vector<PrewarmEntry> run() {
         const runtime::BorrowedThread thread;
@@ -80,28 +93,28 @@ class Prewarm {
   private:
     std::size_t thread_count() const {
         const auto cores = static_cast<std::size_t>(std::thread::hardware_concurrency());
-        const std::size_t wanted = options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs)
-                                                     : std::max<std::size_t>(cores, 1);
-        return std::min(wanted, specs_.size());
+        const std::size_t most = options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs)
+                                                   : std::max<std::size_t>(cores, 1);
+        return std::min(most, wanted_.size());
     }
 
     // An exception can only be the caller's, of `progress`: the others then stop early.
     void work() noexcept {
         try {
-            for (std::size_t at = next_++; at < specs_.size(); at = next_++) {
-                entries_[at] = prewarm_one(specs_[at]);
+            for (std::size_t at = next_++; at < wanted_.size(); at = next_++) {
+                entries_[at] = prewarm_one(wanted_[at]);
                 const std::lock_guard lock(mutex_);
                 ++done_;
-                if (options_.progress) options_.progress(entries_[at], done_, specs_.size());
+                if (options_.progress) options_.progress(entries_[at], done_, wanted_.size());
             }
         } catch (...) {
-            next_ = specs_.size();
+            next_ = wanted_.size();
             const std::lock_guard lock(mutex_);
             if (!failure_) failure_ = std::current_exception();
         }
     }
 
-    const std::vector<policy::Spec> specs_;
+    const std::vector<Wanted> wanted_;
     const PrewarmOptions& options_;
     std::vector<PrewarmEntry> entries_;
     std::atomic<std::size_t> next_{0};
@@ -118,18 +131,26 @@ void check_spec(std::string_view text) {
 
 std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
                                   const PrewarmOptions& options) {
+    return prewarm(specs, {}, options);
+}
+
+std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
+                                  std::span<const KernelTarget> kernels,
+                                  const PrewarmOptions& options) {
     if (options.jobs < 0) {
         checks::refuse("jobs is {}; it is 0 (as many as there are cores) or more", options.jobs);
     }
-    std::vector<policy::Spec> parsed;
-    parsed.reserve(specs.size());
+    std::vector<Wanted> wanted;
+    wanted.reserve(specs.size() + kernels.size());
     for (const std::string& text : specs) {
         const policy::Spec spec = policy::parse_spec_of_gpu(text);
         logits_source(policy::logits_digest(spec), text);  // known, or an error
         require_launchable(spec, text);
-        parsed.push_back(spec);
+        wanted.push_back({spec, nullptr, {}});
     }
-    return Prewarm(std::move(parsed), options).run();
+    for (const KernelTarget& target : kernels)
+        wanted.push_back({{}, &KernelAccess::own(target.kernel), arch_named(target.arch)});
+    return Prewarm(std::move(wanted), options).run();
 }
 
 }  // namespace jitney

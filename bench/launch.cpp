@@ -1,6 +1,6 @@
 // What a call costs on the host: jitney::attention(), a run of its plan with a workspace of the
-// caller's, and rotary_emb(), against the bare cuLaunchKernelEx of the same kernel with the same
-// parameters, on one GPU, in one run.
+// caller's, rotary_emb(), and a kernel of one's own, against the bare cuLaunchKernelEx of the same
+// kernel with the same parameters, on one GPU, in one run.
 //
 //   bench_launch [--json] [--batches N]
 //
@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <functional>
@@ -17,8 +18,10 @@
 #include <string_view>
 #include <vector>
 
+#include "api/own_kernel.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
+#include "jitney/kernel.hpp"
 #include "jitney/plan.hpp"
 #include "operations/attention/operation.hpp"
 #include "operations/check.hpp"
@@ -187,6 +190,44 @@ Result bench_rotary(int batches, Stream stream) {
                    [&] { rotary_emb(args, stream); });
 }
 
+// A kernel of one's own, with four parameters.
+Result bench_own(int batches, Stream stream) {
+    const jitney::Kernel kernel({.source =
+                                     "__global__ void saxpy(int n, float a, const float* x, "
+                                     "float* y) {\n"
+                                     "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                                     "    if (i < n) y[i] = a * x[i] + y[i];\n"
+                                     "}\n",
+                                 .function = "saxpy",
+                                 .file = "saxpy.cu"});
+    const Memory memory(1024 * 4);
+    int n = 1024;
+    float a = 0.5f;
+    auto* x = static_cast<float*>(memory.data());
+    kernel.load();
+    const runtime::DeviceInfo& device = runtime::current_device();
+    const detail::LoadedOwnKernel& loaded =
+        *KernelAccess::own(kernel).loaded[static_cast<std::size_t>(device.ordinal)].load();
+    CUlaunchConfig config{};
+    config.gridDimX = 4;
+    config.blockDimX = 256;
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+    config.hStream = stream;
+    std::array<void*, 4> parameters{&n, &a, &x, &x};
+    const KernelLaunch shape{.grid = {4}, .block = {256}, .stream = stream};
+    Result result = compare(
+        "own kernel", batches, stream,
+        [&] {
+            check(driver().cuLaunchKernelEx(&config,
+                                            reinterpret_cast<CUfunction>(loaded.kernel.handle),
+                                            parameters.data(), nullptr),
+                  "cuLaunchKernelEx");
+        },
+        [&] { kernel.launch(shape, n, a, x, x); });
+    result.spec = kernel.spec(device.arch);
+    return result;
+}
+
 void print(const std::vector<Result>& results, bool json) {
     const std::string& card = runtime::current_device().name;
     if (json) {
@@ -221,6 +262,7 @@ void run(int batches, bool json) {
     add(bench_attention("split", 1, 4096, batches, stream));
     add(bench_attention("prefill", 128, 128, batches, stream));
     results.push_back(bench_rotary(batches, stream));
+    results.push_back(bench_own(batches, stream));
     check(driver().cuStreamDestroy(stream), "cuStreamDestroy");
     print(results, json);
 }

@@ -1,13 +1,20 @@
-// A list of specializations in a file: one a line; blank lines, and what follows a '#', are left
-// out.
+// A list of what is to be compiled, in a file: a specialization a line, or a kernel of somebody's
+// own (own_kernel.hpp); blank lines, and what follows a '#' behind a specialization, are left out.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "jitney/kernel.hpp"
+
 namespace jitney::cli {
 
-// Their texts, checked. Throws Error that names the line.
-std::vector<std::string> read_manifest(const std::string& path);
+struct Manifest {
+    std::vector<std::string> specs;  // their texts, checked
+    std::vector<KernelTarget> kernels;
+};
+
+// Throws Error that names the line.
+Manifest read_manifest(const std::string& path);
 
 }  // namespace jitney::cli

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "cli/output.hpp"
 #include "cli/prewarm_targets.hpp"
 #include "cli/progress.hpp"
+#include "jitney/kernel.hpp"
 
 namespace jitney::cli {
 
@@ -37,10 +39,17 @@ struct Options {
     int jobs = 0;
 };
 
+// Adds what the list has not yet.
+template <class Item, class Same>
+void add_once(std::vector<Item>& all, Item item, const Same& same) {
+    const auto is_same = [&](const Item& each) { return same(each, item); };
+    if (std::none_of(all.begin(), all.end(), is_same)) all.push_back(std::move(item));
+}
+
 // Each once, in the order in which they are first named.
-std::vector<std::string> specializations(const Options& options,
-                                         const std::optional<ServedModel>& model) {
+Manifest targets_of(const Options& options, const std::optional<ServedModel>& model) {
     std::vector<std::string> all;
+    Manifest unique;
     if (model) all = model->specs;
     for (std::string& text : options.linear.specializations(options.targets))
         all.push_back(std::move(text));
@@ -49,14 +58,16 @@ std::vector<std::string> specializations(const Options& options,
         all.push_back(text);
     }
     for (const std::string& path : options.manifests) {
-        for (std::string& text : read_manifest(path))
-            all.push_back(std::move(text));
+        Manifest read = read_manifest(path);
+        all.insert(all.end(), read.specs.begin(), read.specs.end());
+        for (KernelTarget& target : read.kernels) {
+            add_once(unique.kernels, std::move(target), [](const auto& a, const auto& b) {
+                return a.kernel == b.kernel && a.arch == b.arch;
+            });
+        }
     }
-    std::vector<std::string> unique;
-    for (std::string& text : all) {
-        if (std::find(unique.begin(), unique.end(), text) == unique.end())
-            unique.push_back(std::move(text));
-    }
+    for (std::string& text : all)
+        add_once(unique.specs, std::move(text), std::equal_to<>());
     return unique;
 }
 
@@ -160,8 +171,12 @@ void print_summary(const Summary& summary, const std::optional<ServedModel>& mod
 }
 
 // As a manifest has them; what was read of the model goes beside it, to standard error.
-void print_list(const std::vector<std::string>& specs, const std::optional<ServedModel>& model,
-                bool json) {
+void print_list(const Manifest& targets, const std::optional<ServedModel>& model, bool json) {
+    std::vector<std::string> specs = targets.specs;
+    for (const KernelTarget& target : targets.kernels) {
+        specs.push_back(json ? target.kernel.spec(target.arch)
+                             : target.kernel.manifest(target.arch));
+    }
     if (json) {
         Json answer = {{"specs", specs}};
         if (model) answer["model"] = model->json();
@@ -184,7 +199,8 @@ int prewarm_all(const Options& options, bool json) {
     // Made, so that specializations that name them can be compiled.
     const LogitsFiles logits(options.logits);
     const std::optional<ServedModel> model = options.model.read(options.targets, logits.first());
-    const std::vector<std::string> specs = specializations(options, model);
+    const Manifest targets = targets_of(options, model);
+    const std::vector<std::string>& specs = targets.specs;
     if (!options.targets.archs.empty() && options.model.file.empty() &&
         options.linear.weights.empty()) {
         refuse("--arch is of a --model or a --linear: a specialization carries its own");
@@ -199,7 +215,7 @@ int prewarm_all(const Options& options, bool json) {
             print_error(sentence);
     }
     if (options.list) {
-        print_list(specs, model, json);
+        print_list(targets, model, json);
         return status_of(model);
     }
     logits.require(specs);
@@ -212,8 +228,8 @@ int prewarm_all(const Options& options, bool json) {
         settings.progress = [&bar](const PrewarmEntry& entry, std::size_t done, std::size_t total) {
             bar.show(done, total, entry.spec);
         };
-        bar.show(0, specs.size(), "");
-        summary.entries = prewarm(specs, settings);
+        bar.show(0, specs.size() + targets.kernels.size(), "");
+        summary.entries = prewarm(specs, targets.kernels, settings);
     }
     summary.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -238,7 +254,7 @@ void add_prewarm(CLI::App& root, Request& request) {
     add_texts(command, "--spec", options->specs, "TEXT",
               "A specialization; may be given several times");
     add_texts(command, "--manifest", options->manifests, "FILE",
-              "A file of specializations, one a line; '#' begins a comment");
+              "A file of specializations, one a line, and of kernels of your own");
     add_texts(command, "--logits", options->logits, "FILE",
               "A file with a logits function that a specialization names by its digest");
     command.add_flag("--list", options->list,

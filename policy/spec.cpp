@@ -226,6 +226,9 @@ void parse_constants(const KernelInfo& kernel, std::string_view list, std::strin
 }  // namespace
 
 Spec parse_spec(std::string_view text) {
+    if (text.starts_with("own:")) {
+        reject(text, "it is the name of somebody's own kernel, of which a manifest has the code");
+    }
     const std::size_t open = text.find('<');
     const std::size_t at = text.rfind('@');
     if (open == std::string_view::npos || at == std::string_view::npos || at < 2 ||

@@ -27,6 +27,7 @@ int main(int count, char** arguments) {
         rotary_tests();
         merge_states_tests();
         logits_tests();
+        kernel_tests();
         append_kv_tests();
         fp8_quantize_tests();
         fp8_gemm_tests();

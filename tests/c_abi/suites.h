@@ -19,6 +19,7 @@ void prewarm_tests(const char* directory);
 void model_tests(void);
 void compile_tests(const char* directory);
 void rotary_tests(void);
+void kernel_tests(void);
 void logits_tests(void);
 void merge_states_tests(void);
 void scope_tests(void);

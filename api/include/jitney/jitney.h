@@ -431,6 +431,63 @@ typedef void (*jitney_prewarm_callback)(const jitney_prewarm_entry* entry, size_
 jitney_status jitney_prewarm(const char* const* specs, size_t count, int jobs,
                              jitney_prewarm_callback callback, void* user);
 
+/* A kernel of the caller's own: CUDA C++ text that is compiled, cached and launched as the
+   library's kernels are. jitney/kernel.hpp says more of each field. */
+typedef struct jitney_named_text {
+    const char* name;
+    const char* text;
+} jitney_named_text;
+typedef struct jitney_kernel_code {
+    size_t size;                        /* sizeof(jitney_kernel_code) */
+    const char* source;                 /* CUDA C++ */
+    const char* function;               /* of a __global__ function: "saxpy", "own::scale<float>" */
+    const char* file;                   /* the text's name in errors; NULL: "kernel.cu" */
+    const jitney_named_text* constants; /* macros: a name, and the C++ text that it stands for */
+    size_t constant_count;
+    const jitney_named_text* headers; /* what the texts include, by name */
+    size_t header_count;
+    const char* const* options; /* NVRTC's, each with its value as one text */
+    size_t option_count;
+    uint32_t shared_bytes;  /* the most dynamic shared memory that a launch asks for, a block */
+    int32_t large_clusters; /* not 0: clusters may have 16 blocks instead of 8 */
+} jitney_kernel_code;
+typedef struct jitney_kernel jitney_kernel;
+
+/* *kernel is NULL where the call fails; it stays valid as long as the process lives, and equal
+   codes give the same one. Needs neither a GPU nor the compiler. */
+jitney_status jitney_kernel_of(const jitney_kernel_code* code, const jitney_kernel** kernel);
+
+/* The shape of a launch; a number of a cluster that is 0 is 1. */
+typedef struct jitney_kernel_shape {
+    size_t size; /* sizeof(jitney_kernel_shape) */
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t cluster[3];
+    uint32_t shared_bytes;          /* dynamic, a block */
+    int32_t programmatic_dependent; /* not 0: may start before its predecessor ends */
+    int32_t device; /* the GPU of the current context; -1: whichever that is, or GPU 0 */
+} jitney_kernel_shape;
+
+/* Launches it on `stream`, asynchronously, with `count` parameters by value: the addresses of the
+   values, and the bytes of each. Loads, and compiles, where that is still to be done on this GPU.
+ */
+jitney_status jitney_kernel_launch(const jitney_kernel* kernel, const jitney_kernel_shape* shape,
+                                   const void* const* values, const size_t* sizes, size_t count,
+                                   jitney_stream stream);
+/* With all parameters in one piece, as a struct of the same members in the same order has them. */
+jitney_status jitney_kernel_launch_packed(const jitney_kernel* kernel,
+                                          const jitney_kernel_shape* shape, const void* parameters,
+                                          size_t bytes, jitney_stream stream);
+/* Loads it for a GPU, or for that of the current context (-1), so that a launch finds it. */
+jitney_status jitney_kernel_load(const jitney_kernel* kernel, int32_t device);
+/* Compiles it into the cache unless it is there, for an arch ("sm_90a"), without a GPU. */
+jitney_status jitney_kernel_prewarm(const jitney_kernel* kernel, const char* arch);
+/* *text is the name under which errors, the log and `jitney cache list` show it. */
+jitney_status jitney_kernel_spec(const jitney_kernel* kernel, const char* arch, const char** text);
+/* *text is a line for `jitney prewarm --manifest` that carries all of its code. */
+jitney_status jitney_kernel_manifest(const jitney_kernel* kernel, const char* arch,
+                                     const char** text);
+
 /* A model's config.json, and what serving it asks of the kernels: jitney/serving.hpp says more. */
 typedef struct jitney_serving_args {
     size_t size;          /* sizeof(jitney_serving_args) */
