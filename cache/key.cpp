@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "core/printable.hpp"
 
@@ -109,16 +110,6 @@ Key KeyBuilder::finish() const {
         material += fmt::format("option {} {}\n", option.size(), option);
     }
     return Key::from_material(std::move(material));
-}
-
-Key make_key(std::string_view specialization, std::span<const Source> sources,
-             std::span<const std::string> options) {
-    KeyBuilder builder(specialization);
-    for (const Source& source : sources)
-        builder.source(source.name, source.text);
-    for (const std::string& option : options)
-        builder.option(option);
-    return builder.finish();
 }
 
 std::string material_flaw(std::string_view material) {

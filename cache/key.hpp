@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,12 +27,6 @@ struct Key {
     Digest digest;
 
     static Key from_material(std::string material);
-};
-
-// A source text that the translation unit includes, under the name that it is included by.
-struct Source {
-    std::string_view name;
-    std::string_view text;
 };
 
 class KeyBuilder {
@@ -56,9 +49,6 @@ class KeyBuilder {
     std::vector<NamedDigest> sources_;
     std::vector<std::string> options_;
 };
-
-Key make_key(std::string_view specialization, std::span<const Source> sources,
-             std::span<const std::string> options);
 
 // Why a text is not the material of a key as KeyBuilder makes it, of a specialization that can be
 // shown; empty where it is. What comes from elsewhere is held to that before it is kept or listed.

@@ -44,9 +44,6 @@ TEST_CASE("a key's material is a text that reads well and never moves") {
                               .option("-a=b")
                               .finish();
     CHECK(reordered.material == key.material);
-    const std::vector<Source> sources{{"rotary/b.h", "b"}, {"common/a.h", "a"}};
-    const std::vector<std::string> options{"-O3", "-a=b"};
-    CHECK(make_key("rotary_emb<style=half>@sm_80", sources, options).digest == key.digest);
 }
 
 TEST_CASE("each field of a key, changed alone, makes another key") {
