@@ -24,8 +24,8 @@ std::optional<Number> number_of(std::string_view text) {
     return value;
 }
 
-// Of a list of sizes or lengths: a whole number that is not negative. `form` says what the list
-// must be.
+// A part of a list of sizes or lengths: a whole number that is not negative. `form` says what the
+// list must be.
 std::int64_t part_of(std::string_view what, std::string_view all, std::string_view text,
                      std::string_view form) {
     const auto value = number_of<std::int64_t>(text);

@@ -1,10 +1,14 @@
 // Scopes, the environment, and their precedence.
 #include "jitney/backend.hpp"
 
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include "jitney/attention.hpp"
 #include "jitney/rotary.hpp"
+#include "operations/all_fields.hpp"
+#include "policy/kernels.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
 
@@ -52,6 +56,16 @@ Ended run_with(const std::string& scenario, const Variables& more) {
 constexpr const char* kWarning = "warn";
 
 }  // namespace
+
+TEST_CASE("every kernel serves an operation that there is") {
+    const std::set<std::string_view> calls = {
+#define JITNEY_CALL(name, call, Args) #call,
+        JITNEY_FOR_EACH_OPERATION(JITNEY_CALL)
+#undef JITNEY_CALL
+    };
+    for (const policy::KernelInfo& kernel : policy::kernels())
+        CHECK_MESSAGE(calls.contains(kernel.operation), kernel.name);
+}
 
 TEST_CASE("scopes name kernels that exist") {
     try {
