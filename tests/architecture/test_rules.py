@@ -28,6 +28,7 @@ CLEAN = {
     "tests/emulator/include/common/builtins.cuh": "#include <cstdint>\n",
     "tests/emulator/toys/product.cpp": '#include "attention/params.h"\n#include "common/mma.cuh"\n',
     "tests/wrappers/kernels.cuh": '#include "common/mma.cuh"\n',
+    "cli/cache.cpp": '#include "cache/store.hpp"\n#include "core/printable.hpp"\n',
     "cli/main.cpp": "#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\nint main() { exit(1); }\n",
     "tests/cache/test_store.cpp": '#include <doctest/doctest.h>\n#include "cache/store.hpp"\n'
     'const char* text = R"(\n#include <cuda.h>\nasm("")\n)";\n',
@@ -70,6 +71,8 @@ PLANTED = [
     ("operations/rotary/reference.cpp", '#include "policy/spec.hpp"\n', "may not include policy"),
     ("operations/attention/attention.cpp", '#include "cli/table.hpp"\n', "may not include cli"),
     ("api/attention.cpp", '#include "cli/table.hpp"\n', "api may not include cli"),
+    ("cli/run.cpp", '#include "policy/spec.hpp"\n', "cli may not include policy"),
+    ("cli/cache.hpp", '#include "cache/store.hpp"\n', "cli may not include cache"),
     ("api/include/jitney/rotary.hpp", '#include "policy/spec.hpp"\n', "public may not include policy"),
     ("api/include/jitney/rotary.hpp", "#include <fmt/format.h>\n", "<fmt/format.h>: only for"),
     ("api/include/jitney/rotary.hpp", "#include <cuda.h>\n", "<cuda.h>: only for"),
