@@ -65,6 +65,8 @@ KernelCode code_of(const jitney_kernel_code* given) {
     }
     code.shared_bytes = known_code.shared_bytes;
     code.large_clusters = known_code.large_clusters != 0;
+    code.arch_specific = known_code.arch_specific != 0;
+    check_reserved(known_code.reserved);
     return code;
 }
 

@@ -20,8 +20,8 @@ namespace {
 using detail::LoadedOwnKernel;
 using detail::OwnKernel;
 
-Arch arch_of(const runtime::DeviceInfo& device) noexcept {
-    return arch_of_capability(device.major, device.minor);
+Arch arch_of(const OwnKernel& own, const runtime::DeviceInfo& device) noexcept {
+    return arch_on(own, device.major, device.minor);
 }
 
 [[noreturn]] void throw_other_device(int device, const runtime::DeviceInfo& current) {
@@ -47,7 +47,7 @@ runtime::KernelSource describe(const void* context, const runtime::KernelKey& ke
                                                          const runtime::DeviceInfo& device,
                                                          Stream stream) {
     auto loaded = std::make_unique<LoadedOwnKernel>();
-    loaded->kernel = runtime::runtime().kernel(key_of(own, arch_of(device)), device.ordinal,
+    loaded->kernel = runtime::runtime().kernel(key_of(own, arch_of(own, device)), device.ordinal,
                                                {&describe, &own}, stream);
     loaded->limits = runtime::limits_of(loaded->kernel, device, own.code.large_clusters);
     std::atomic<const LoadedOwnKernel*>& place =
@@ -94,7 +94,7 @@ void launch_kernel(const OwnKernel& own, const KernelLaunch& shape, const Check&
         put(launch.loaded.kernel, launch_shape(launch.loaded, shape));
     } catch (const Error& error) {
         throw Error(error.code(),
-                    fmt::format("{}: {}", spec_of(own, arch_of(device)), error.what()));
+                    fmt::format("{}: {}", spec_of(own, arch_of(own, device)), error.what()));
     }
 }
 
@@ -132,7 +132,7 @@ KernelResources Kernel::load(int device) const {
 }
 
 std::string Kernel::spec(std::string_view arch) const {
-    return spec_of(*kernel_, arch_named(arch));
+    return spec_of(*kernel_, arch_named(*kernel_, arch));
 }
 
 std::string Kernel::manifest(std::string_view arch) const {
@@ -150,8 +150,8 @@ std::string Kernel::manifest(std::string_view arch) const {
     return fmt::format(
         "own {{\"arch\":{},\"file\":{},\"function\":{},\"constants\":{{{}}},\"options\":{},"
         "\"headers\":{{{}}},\"source\":{}}}",
-        quoted(arch_named(arch).text()), quoted(code.file), quoted(code.function), constants,
-        quoted_list(code.options), headers, quoted(code.source));
+        quoted(arch_named(*kernel_, arch).text()), quoted(code.file), quoted(code.function),
+        constants, quoted_list(code.options), headers, quoted(code.source));
 }
 
 PrewarmEntry Kernel::prewarm(std::string_view arch) const {

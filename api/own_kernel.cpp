@@ -25,6 +25,9 @@ constexpr std::string_view kNamespace = "own:";
 // No row of the registry has this number.
 constexpr auto kOwnKernel = static_cast<policy::KernelId>(0xFF);
 
+// The first GPU that has instructions of its own, under the suffix a.
+constexpr std::uint16_t kFirstSpecific = 90;
+
 // More of them is told by the digest alone.
 constexpr std::size_t kShownFunction = 400;
 constexpr std::size_t kShownConstants = 1000;
@@ -163,9 +166,21 @@ runtime::KernelKey key_of(const OwnKernel& kernel, const Arch& arch) noexcept {
     return std::bit_cast<runtime::KernelKey>(spec);
 }
 
-Arch arch_named(std::string_view text) {
+Arch arch_on(const OwnKernel& kernel, int major, int minor) noexcept {
+    Arch arch = arch_of_capability(major, minor);
+    if (kernel.code.arch_specific && arch.number >= kFirstSpecific) arch.suffix = 'a';
+    return arch;
+}
+
+Arch arch_named(const OwnKernel& kernel, std::string_view text) {
     const std::optional<Arch> arch = parse_arch(text);
     if (!arch) checks::refuse("'{}' is not an arch such as sm_80 or sm_90a", text.substr(0, 80));
+    const Arch asked = arch_on(kernel, arch->number / 10, arch->number % 10);
+    if (kernel.code.arch_specific && arch->number >= kFirstSpecific && is_known(*arch)) {
+        if (*arch == asked) return *arch;
+        checks::refuse("a kernel for '{}' would never be used: its code is arch_specific, give {}",
+                       text, asked.text());
+    }
     if (const std::string why = why_not_looked_up(*arch); !why.empty()) {
         checks::refuse("a kernel for '{}' would never be used: {}", text, why);
     }

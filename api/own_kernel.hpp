@@ -43,8 +43,10 @@ runtime::KernelSource source_of(const detail::OwnKernel& kernel, const Arch& arc
 // where this has none.
 runtime::KernelKey key_of(const detail::OwnKernel& kernel, const Arch& arch) noexcept;
 
-// The arch of that name, which some GPU would look for. Throws Error (invalid_argument).
-Arch arch_named(std::string_view text);
+// The arch that it is compiled for on a GPU of that compute capability.
+Arch arch_on(const detail::OwnKernel& kernel, int major, int minor) noexcept;
+// The arch of that name, for which some GPU would look for it. Throws Error (invalid_argument).
+Arch arch_named(const detail::OwnKernel& kernel, std::string_view text);
 
 struct KernelAccess {
     static const detail::OwnKernel& own(const Kernel& kernel) noexcept { return *kernel.kernel_; }

@@ -18,7 +18,7 @@ using Places = std::vector<runtime::ParameterPlace>;
 class Refusal {
   public:
     explicit Refusal(const OwnLaunch& launch)
-        : name_(spec_of(launch.own, arch_of_capability(launch.device.major, launch.device.minor))),
+        : name_(spec_of(launch.own, arch_on(launch.own, launch.device.major, launch.device.minor))),
           gpu_(launch.device.name) {}
 
     template <class... Args>

@@ -148,8 +148,10 @@ std::vector<PrewarmEntry> prewarm(std::span<const std::string> specs,
         require_launchable(spec, text);
         wanted.push_back({spec, nullptr, {}});
     }
-    for (const KernelTarget& target : kernels)
-        wanted.push_back({{}, &KernelAccess::own(target.kernel), arch_named(target.arch)});
+    for (const KernelTarget& target : kernels) {
+        const detail::OwnKernel& own = KernelAccess::own(target.kernel);
+        wanted.push_back({{}, &own, arch_named(own, target.arch)});
+    }
     return Prewarm(std::move(wanted), options).run();
 }
 

@@ -117,9 +117,12 @@ std::vector<KernelTarget> read_own_kernel(std::string_view json, const std::stri
     }
     const std::vector<std::string> archs = texts_in(object, "arch");
     if (archs.empty()) refuse("a kernel has no 'arch': give one, such as \"sm_90a\", or several");
-    const Kernel kernel(code_in(object, directory));
+    KernelCode code = code_in(object, directory);
     std::vector<KernelTarget> targets;
     for (const std::string& arch : archs) {
+        // All of sm_90 is compiled so; of the others, those that need it.
+        code.arch_specific = arch.ends_with('a') && arch != "sm_90a";
+        const Kernel kernel(code);
         kernel.spec(arch);  // is one of a GPU's, or an error
         targets.push_back({kernel, arch});
     }

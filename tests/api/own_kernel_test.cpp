@@ -203,6 +203,46 @@ TEST_CASE("own kernels: several GPUs, each with the code of its arch") {
                        fake_gpu(cache, {{"FAKE_CUDA_DEVICES", "90,80,90"}})));
 }
 
+TEST_CASE("scenario: own kernels of an arch alone" * doctest::skip()) {
+    fake::Cuda& fake = fake_cuda();
+    fake.kernel = &record;
+    KernelCode code = scale_code();
+    const Kernel plain(code);
+    code.arch_specific = true;
+    const Kernel specific(code);
+    const ScaleValues values;
+    const auto image_on = [&](const Kernel& kernel, int device) {
+        const runtime::DeviceScope scope(device);
+        kernel.launch({}, values.x, values.n, values.by);
+        return launched.image;
+    };
+    CHECK(contains(image_on(plain, 0), "--gpu-architecture=sm_100 "));
+    CHECK(contains(image_on(specific, 0), "--gpu-architecture=sm_100a "));
+    CHECK(contains(image_on(plain, 1), "--gpu-architecture=sm_90a "));
+    CHECK(contains(image_on(specific, 1), "--gpu-architecture=sm_90a "));
+    CHECK(contains(image_on(specific, 2), "--gpu-architecture=sm_80 "));
+    CHECK(specific.spec("sm_100a").ends_with("@sm_100a"));
+    CHECK(specific.spec("sm_90a") == plain.spec("sm_90a"));
+    CHECK(specific.spec("sm_80") == plain.spec("sm_80"));
+    CHECK(specific.prewarm("sm_120a").status == PrewarmStatus::compiled);
+    for (const char* arch : {"sm_100", "sm_100f", "sm_90", "sm_77", "sm_95a"}) {
+        CAPTURE(arch);
+        CHECK_THROWS_AS(specific.spec(arch), Error);
+    }
+    CHECK(contains(refusal(ErrorCode::invalid_argument, [&] { specific.prewarm("sm_100"); }),
+                   "give sm_100a"));
+    CHECK_THROWS_AS(plain.spec("sm_100a"), Error);
+    const runtime::DeviceScope scope(0);
+    CHECK(contains(refusal(ErrorCode::invalid_argument, [&] { specific.launch({.grid = {0}}); }),
+                   "@sm_100a: a grid of"));
+}
+
+TEST_CASE("own kernels: those of an arch alone are compiled under its suffix") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: own kernels of an arch alone",
+                       fake_gpu(cache, {{"FAKE_CUDA_DEVICES", "100,90,80"}})));
+}
+
 TEST_CASE("scenario: own kernel's thread" * doctest::skip()) {
     std::jthread([] {
         const Kernel kernel(scale_code());

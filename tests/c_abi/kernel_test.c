@@ -52,6 +52,11 @@ static void made(void) {
     CHECK_PASSED(jitney_kernel_manifest(first, "sm_80", &text));
     CHECK(text != NULL && strncmp(text, "own {\"arch\":\"sm_80\",\"file\":\"scale.cu\"", 35) == 0);
     CHECK(strstr(text, "of a header") != NULL);
+    code.arch_specific = 1;
+    CHECK_PASSED(jitney_kernel_of(&code, &second));
+    CHECK(second != first);
+    CHECK_PASSED(jitney_kernel_spec(second, "sm_100a", &text));
+    code.arch_specific = 0;
     code.file = NULL;
     code.constant_count = code.header_count = code.option_count = 0;
     code.constants = NULL;
@@ -96,7 +101,8 @@ static void refusals(void) {
     CHECK_PASSED(jitney_kernel_of(&code, &kernel));
     const jitney_kernel* none = kernel;
     CHECK_REFUSED(jitney_kernel_of(&code, NULL), JITNEY_INVALID_ARGUMENT, "kernel is null");
-    CHECK_REFUSED(jitney_kernel_of(NULL, &none), JITNEY_INVALID_ARGUMENT, "args is null: point it to a jitney_kernel_code");
+    CHECK_REFUSED(jitney_kernel_of(NULL, &none), JITNEY_INVALID_ARGUMENT,
+                  "args is null: point it to a jitney_kernel_code");
     CHECK(none == NULL);
     code.size = sizeof code - 8;
     CHECK_REFUSED(jitney_kernel_of(&code, &none), JITNEY_INVALID_ARGUMENT,
@@ -110,6 +116,9 @@ static void refusals(void) {
     CHECK(none == kernel);
     newer.later = &newer;
     CHECK_REFUSED(jitney_kernel_of(&newer.known, &none), JITNEY_UNSUPPORTED, "newer libjitney");
+    code = scale_code();
+    code.reserved = 1;
+    CHECK_REFUSED(jitney_kernel_of(&code, &none), JITNEY_INVALID_ARGUMENT, "reserved is 1");
     code = scale_code();
     code.source = NULL;
     CHECK_REFUSED(jitney_kernel_of(&code, &none), JITNEY_INVALID_ARGUMENT, "source is null");

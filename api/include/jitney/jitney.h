@@ -450,6 +450,8 @@ typedef struct jitney_kernel_code {
     size_t option_count;
     uint32_t shared_bytes;  /* the most dynamic shared memory that a launch asks for, a block */
     int32_t large_clusters; /* not 0: clusters may have 16 blocks instead of 8 */
+    int32_t arch_specific;  /* not 0: compiled for sm_100a instead of sm_100, and so on */
+    int32_t reserved;       /* 0 */
 } jitney_kernel_code;
 typedef struct jitney_kernel jitney_kernel;
 

@@ -58,7 +58,7 @@ struct KernelHeader {
     friend bool operator==(const KernelHeader&, const KernelHeader&) = default;
 };
 
-// The code that a kernel is made of. All of it but the last two is in the key of the cache, and
+// The code that a kernel is made of. All of it but the last three is in the key of the cache, and
 // nothing else: no file is read and no path counts, so that a cache that was filled on one machine
 // serves another.
 struct KernelCode {
@@ -76,6 +76,9 @@ struct KernelCode {
     std::uint32_t shared_bytes = 0;
     // Clusters may have up to 16 blocks, where the GPU has room for them, instead of 8.
     bool large_clusters = false;
+    // It has instructions that exist under the suffix a alone: it is compiled for sm_100a, sm_120a,
+    // instead of sm_100, sm_120. (For sm_90a every kernel is; older GPUs have none.)
+    bool arch_specific = false;
 
     friend bool operator==(const KernelCode&, const KernelCode&) = default;
 };

@@ -85,6 +85,19 @@ class PrewarmOwn(support.CommandTest):
         self.assertEqual(entry["status"], "compiled", entry["error"])
         self.assertIn("(A=1,B=(-2),C=2.5,D=true,E=float,F=18446744073709551615ULL,G=)", entry["spec"])
 
+    def test_instructions_of_one_arch(self):
+        text = ("#ifndef __CUDA_ARCH_FEAT_SM100_ALL\n#error not sm_100a\n#endif\n"
+                "__global__ void k(int* x) { *x = 1; }")
+        fields = {"source": text, "function": "k", "headers": None, "options": None}
+        line = self.kernel(arch=["sm_100a", "sm_100"], **fields)
+        outcome = self.run_command("prewarm", "--manifest", self.write("manifest", line), "--json")
+        statuses = {entry["spec"][-7:]: entry["status"] for entry in outcome.json["entries"]}
+        self.assertEqual(statuses, {"sm_100a": "compiled", "@sm_100": "failed"})
+        listed = self.succeed("prewarm", "--manifest", self.path("manifest"), "--list").out
+        self.assertIn('"arch":"sm_100a"', listed)
+        again = self.write("list", listed.splitlines()[0])
+        self.assertEqual(self.prewarm("--manifest", again)["cached"], 1)
+
     def test_an_error_of_the_compiler(self):
         manifest = self.write("manifest", self.kernel(source=TEXT.replace("axpy(a", "axpyy(a")))
         outcome = self.run_command("prewarm", "--manifest", manifest, "--json")
