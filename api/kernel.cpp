@@ -109,7 +109,7 @@ void Kernel::launch_values(const KernelLaunch& shape, std::span<const void* cons
                        sizes.size());
     }
     launch_kernel(
-        *kernel_, shape, [&](const OwnLaunch& launch) { check_values(launch, sizes); },
+        *kernel_, shape, [&](const OwnLaunch& launch) { check_values(launch, values, sizes); },
         [&](const runtime::Kernel& kernel, const runtime::LaunchShape& what) {
             runtime::launch(kernel, what, const_cast<void**>(values.data()), shape.stream);
         });

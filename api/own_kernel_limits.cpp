@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,6 +138,14 @@ bool match(const Places& places, std::span<const std::size_t> sizes) noexcept {
     return true;
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_null(const OwnLaunch& launch,
+                                                        std::span<const void* const> values) {
+    const auto at = std::ranges::find(values, nullptr) - values.begin();
+    const Refusal refuse(launch);
+    refuse("the address of its parameter {} of {} is null: point it to the value", at + 1,
+           values.size());
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_values(const OwnLaunch& launch,
                                                           const Places& places,
                                                           std::span<const std::size_t> sizes) {
@@ -185,7 +194,10 @@ void check_shape(const OwnLaunch& launch) {
         refuse_shape(launch);
 }
 
-void check_values(const OwnLaunch& launch, std::span<const std::size_t> sizes) {
+void check_values(const OwnLaunch& launch, std::span<const void* const> values,
+                  std::span<const std::size_t> sizes) {
+    if (std::ranges::find(values, nullptr) != values.end()) [[unlikely]]
+        refuse_null(launch, values);
     const std::optional<Places>& places = launch.loaded.limits.parameters;
     if (places && !match(*places, sizes)) [[unlikely]]
         refuse_values(launch, *places, sizes);

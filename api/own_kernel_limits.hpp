@@ -18,7 +18,8 @@ struct OwnLaunch {
 // They throw Error (invalid_argument), and run with every launch. What parameters there are is not
 // known of all drivers; then none are refused.
 void check_shape(const OwnLaunch& launch);
-void check_values(const OwnLaunch& launch, std::span<const std::size_t> sizes);
+void check_values(const OwnLaunch& launch, std::span<const void* const> values,
+                  std::span<const std::size_t> sizes);
 void check_packed(const OwnLaunch& launch, std::size_t bytes);
 
 }  // namespace jitney

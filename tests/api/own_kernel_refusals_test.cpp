@@ -25,6 +25,10 @@ TEST_CASE("scenario: own parameters" * doctest::skip()) {
                    "its parameter 2 of 3 has 4 bytes, and one of 8 was given"));
     CHECK(contains(refused([&] { kernel.launch({}, values.x, values.n, 2.5f); }),
                    "its parameter 3 of 3 has 8 bytes, and one of 4 was given"));
+    const void* const addresses[] = {&values.x, nullptr, &values.by};
+    const std::size_t right[] = {8, 4, 8};
+    CHECK(contains(refused([&] { kernel.launch_values({}, addresses, right); }),
+                   "the address of its parameter 2 of 3 is null"));
     const std::vector<std::byte> bytes(64);
     for (const std::size_t size : {0u, 8u, 20u, 23u, 25u, 28u, 32u, 48u}) {
         CAPTURE(size);

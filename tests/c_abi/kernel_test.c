@@ -154,6 +154,10 @@ static void refusals(void) {
                   JITNEY_INVALID_ARGUMENT, "values is null");
     CHECK_REFUSED(jitney_kernel_launch_packed(kernel, &shape, NULL, 8, NULL),
                   JITNEY_INVALID_ARGUMENT, "parameters is null");
+    const void* const nowhere[] = {NULL};
+    const size_t four[] = {4};
+    CHECK_REFUSED(jitney_kernel_launch(kernel, &shape, nowhere, four, 1, NULL),
+                  JITNEY_INVALID_ARGUMENT, "parameter 1 of 1 is null");
     shape.shared_bytes = 1025;
     CHECK_REFUSED(jitney_kernel_launch(kernel, &shape, NULL, NULL, 0, NULL),
                   JITNEY_INVALID_ARGUMENT, "1025 bytes of dynamic shared memory");

@@ -59,16 +59,16 @@ struct KernelHeader {
 };
 
 // The code that a kernel is made of. All of it but the last three is in the key of the cache, and
-// nothing else: no file is read and no path counts, so that a cache that was filled on one machine
-// serves another.
+// beside the arch nothing else: no file is read and no path counts, so that a cache that was filled
+// on one machine serves another.
 struct KernelCode {
     std::string source = {};         // CUDA C++
     std::string function = {};       // of a __global__ function: "saxpy", "own::scale<float, 256>"
     std::string file = "kernel.cu";  // the text's name in the compiler's log: no path of a machine
     std::vector<KernelConstant> constants = {};
     std::vector<KernelHeader> headers = {};  // in any order; beside them there are none
-    // NVRTC's, each with its value as one text: --use_fast_math, --maxrregcount=64. Those that
-    // steer the arch, read or write files, or change what the library promises are refused.
+    // Options of NVRTC, each with its value as one text: --use_fast_math, --maxrregcount=64. Those
+    // that steer the arch, read or write files, or change what the library promises are refused.
     std::vector<std::string> options = {};
 
     // The most dynamic shared memory in bytes that a block of a launch asks for. Granted once for a
@@ -149,7 +149,7 @@ class JITNEY_API Kernel {
         static constexpr std::array<std::size_t, count + 1> sizes{sizeof(Parameters)...};
         launch_values(shape, std::span(values.data(), count), std::span(sizes.data(), count));
     }
-    // The same for callers that know their parameters as addresses and bytes.
+    // The same for callers that know their parameters as addresses, none of them null, and bytes.
     void launch_values(const KernelLaunch& shape, std::span<const void* const> values,
                        std::span<const std::size_t> sizes) const;
     // All parameters in one piece, as a struct of the same members in the same order has them: each
