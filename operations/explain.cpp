@@ -47,4 +47,12 @@ void add_steps(ExplainedLaunches& explanation, const Steps& steps) {
     }
 }
 
+void tell_reference(Explanation& explanation) {
+    explanation.chosen = "reference";
+}
+
+void tell_reference(ExplainedLaunches& explanation) {
+    explanation.launches.emplace_back().spec = "reference";
+}
+
 }  // namespace jitney

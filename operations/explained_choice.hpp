@@ -22,4 +22,8 @@ std::vector<ExplainedCandidate> explained(const std::vector<policy::Candidate>& 
 void add_steps(Explanation& explanation, const Steps& steps);
 void add_steps(ExplainedLaunches& explanation, const Steps& steps);
 
+// That the reference backend takes their place.
+void tell_reference(Explanation& explanation);
+void tell_reference(ExplainedLaunches& explanation);
+
 }  // namespace jitney

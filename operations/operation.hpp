@@ -30,7 +30,8 @@ namespace jitney {
 //   has_no_rows(problem)                nothing to compute, and no geometry to ask for
 //   rank(problem, facts, kernel)        the candidates, and the choice of the first accepted;
 //                                       `kernel` is the only one where it is named
-//   computes(problem), computes(choice) whether more is done than to write what is known of nothing;
+//   computes(problem), computes(choice) whether more is done than to write what is known of
+//   nothing;
 //                                       may be missing where it always is
 //   steps(choice), scratch(choice)      what is launched, and the memory beside the tensors
 //   scratch_anywhere(problem, choice, facts)        that memory wherever the tensors will lie; may
@@ -43,6 +44,11 @@ namespace jitney {
 //   run_empty(args, problem, backend, stream)       what is written where there are no rows; may
 //                                                   be missing
 //   run_reference(args)
+//   leave_open(args)    takes away what runs of a plan are free in, and the plan's choice is not to
+//                       follow; may be missing
+//
+// A problem has `aligned`, or is_as_aligned(problem, other) beside it: plans serve calls that are
+// as well aligned as theirs.
 template <class Args>
 struct OperationOf;
 
@@ -98,6 +104,16 @@ struct ExplainedBy<Op> {
     using Type = typename Op::Explained;
 };
 
+// Whether all that moves several elements at once for `other` can do so for `problem`.
+template <class Problem>
+bool as_aligned(const Problem& problem, const Problem& other) noexcept {
+    if constexpr (requires { is_as_aligned(problem, other); }) {
+        return is_as_aligned(problem, other);
+    } else {
+        return problem.aligned || !other.aligned;
+    }
+}
+
 // The parameters of an operation of one launch.
 template <class Params>
 struct OneLaunch {
@@ -120,6 +136,9 @@ Workspace workspace_given(const Args& args) noexcept {
 template <class Args>
 struct KeptLists {
     void keep(Args&) noexcept {}
+    // Of the tensors in them.
+    template <class Visit>
+    void for_each_tensor(const Visit&) noexcept {}
 };
 
 }  // namespace jitney

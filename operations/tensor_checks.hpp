@@ -20,10 +20,12 @@ struct Named {
     const char* dims;  // "[batch, q_len, q_heads, head_dim]"
 };
 
-// Whether the tensors exist: explain() asks about some that need not, and a plan is made for some
-// that are not known yet. Of those the addresses may be null, and nothing reads what they hold; an
-// address that is given has to be right all the same.
-enum class Data { present, absent };
+// Whether the tensors exist.
+enum class Data {
+    present,
+    placed,  // a plan is made: nothing reads what they hold
+    absent,  // explain() asks: addresses may be null, too; those that are given have to be right
+};
 
 // The CPU has one index, whatever the tensors say.
 inline bool is_same_place(const Device& a, const Device& b) noexcept {

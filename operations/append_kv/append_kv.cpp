@@ -2,6 +2,7 @@
 
 #include "operations/append_kv/operation.hpp"
 #include "operations/path.hpp"
+#include "operations/plan.hpp"
 
 namespace jitney {
 
@@ -16,5 +17,7 @@ void ops::append_kv(const AppendKvArgs& args, Stream stream) {
 Explanation explain(const AppendKvArgs& args, std::string_view arch) {
     return path::explain(args, arch);
 }
+
+template class JITNEY_API Plan<AppendKvArgs>;
 
 }  // namespace jitney

@@ -137,7 +137,7 @@ policy::AppendKvProblem check(const AppendKvArgs& args, Data data) {
     problem.aligned = is_aligned(args.new_k) && is_aligned(args.new_v) && is_aligned(args.k) &&
                       is_aligned(args.v);
     check_rotary(args, problem, data);
-    if (data == Data::present) {
+    if (data != Data::absent) {
         if (args.q) check_in_place({"q_out", *args.q_out, ""}, {"q", *args.q, ""});
         check_memory(args);
     }

@@ -5,6 +5,7 @@
 #include "operations/attention/operation.hpp"
 #include "operations/check_enum.hpp"
 #include "operations/path.hpp"
+#include "operations/plan.hpp"
 #include "operations/refuse.hpp"
 
 namespace jitney {
@@ -60,4 +61,6 @@ void attn_decode(const AttentionArgs& args, Variant variant, Stream stream) {
 }
 
 }  // namespace ops
+template class JITNEY_API Plan<AttentionArgs>;
+
 }  // namespace jitney

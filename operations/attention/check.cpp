@@ -271,7 +271,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     check_given(args.workspace);
     check_options(args, problem, data);
     check_new_rows(args, q, problem, data);
-    if (data == Data::present) check_memory(args);
+    if (data != Data::absent) check_memory(args);
     return problem;
 }
 

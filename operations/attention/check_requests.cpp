@@ -92,7 +92,7 @@ void check_host_indptr(const AttentionArgs& args, std::int64_t batch, Data data)
         refuse("qo_indptr_host[{}] is {}; it must lie between {} and total_q, which is {}", i,
                ends[i], i == 0 ? 0 : ends[i - 1], args.q.shape[0]);
     }
-    if (data == Data::absent || args.q.device.type != DeviceType::cpu) return;
+    if (data != Data::present || args.q.device.type != DeviceType::cpu) return;
     const std::span<const int> own(static_cast<const int*>(args.qo_indptr->data), ends.size());
     for (std::size_t i = 0; i < ends.size(); ++i) {
         if (ends[i] == own[i]) continue;

@@ -22,6 +22,8 @@ struct KeptLists<AttentionArgs> {
         qo_indptr_host.assign(args.qo_indptr_host.begin(), args.qo_indptr_host.end());
         args.qo_indptr_host = qo_indptr_host;
     }
+    template <class Visit>
+    void for_each_tensor(const Visit&) noexcept {}
     std::vector<int> qo_indptr_host;
 };
 
@@ -98,6 +100,9 @@ struct OperationOf<AttentionArgs> {
                                 scratch.counters);
         }
     }
+
+    // A plan is for any lengths.
+    static void leave_open(AttentionArgs& args) noexcept { args.qo_indptr_host = {}; }
 
     static void run_reference(const AttentionArgs& args) {
         reference::attention(reference_call(args));

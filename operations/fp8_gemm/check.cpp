@@ -92,7 +92,7 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
     check_no_overlap(out);
     check_scalar(a, {"dequant_scale", args.dequant_scale, kNumber}, data);
     if (args.bias) check_bias(a, {"bias", *args.bias, kBias}, n, data);
-    if (data == Data::present) {
+    if (data != Data::absent) {
         check_given(args.workspace);
         check_memory(args);
     }

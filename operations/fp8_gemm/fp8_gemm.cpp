@@ -2,6 +2,7 @@
 
 #include "operations/fp8_gemm/operation.hpp"
 #include "operations/path.hpp"
+#include "operations/plan.hpp"
 
 namespace jitney {
 
@@ -20,5 +21,7 @@ std::size_t workspace_bytes(const Fp8GemmArgs& args) {
 Explanation explain(const Fp8GemmArgs& args, std::string_view arch) {
     return path::explain(args, arch);
 }
+
+template class JITNEY_API Plan<Fp8GemmArgs>;
 
 }  // namespace jitney

@@ -163,7 +163,7 @@ policy::Fp8LinearProblem check(const Fp8LinearArgs& args, Data data) {
         check_shape(weight_codes, {out_features, in_features});
         check_scales(x, args.saved->scales, data);
     }
-    if (data == Data::present) {
+    if (data != Data::absent) {
         check_given(args.workspace);
         check_memory(args);
     }
@@ -212,7 +212,7 @@ policy::Fp8LinearProblem check(const Fp8LinearBackwardArgs& args, Data data) {
         check_shape(grad_bias, {out_features});
     }
     check_state_of(grad_y, args.state, args.recipe, data);
-    if (data == Data::present) {
+    if (data != Data::absent) {
         check_given(args.workspace);
         check_memory(args);
     }

@@ -9,6 +9,7 @@
 #include "operations/fp8_linear/reference.hpp"
 #include "operations/kernel_launch.hpp"
 #include "operations/path.hpp"
+#include "operations/plan.hpp"
 #include "runtime/driver.hpp"
 
 namespace jitney {
@@ -67,5 +68,8 @@ ExplainedLaunches explain(const Fp8LinearArgs& args, std::string_view arch) {
 ExplainedLaunches explain(const Fp8LinearBackwardArgs& args, std::string_view arch) {
     return path::explain(args, arch);
 }
+
+template class JITNEY_API Plan<Fp8LinearArgs>;
+template class JITNEY_API Plan<Fp8LinearBackwardArgs>;
 
 }  // namespace jitney

@@ -84,7 +84,7 @@ policy::Fp8QuantizeProblem check(const Fp8QuantizeArgs& args, Data data) {
     if (args.multiplier) check_one(x, {"multiplier", *args.multiplier, kNumber}, data);
     if (args.scale) check_one(x, {"scale", *args.scale, kNumber}, data);
     if (args.amax) check_one(x, {"amax", *args.amax, kNumber}, data);
-    if (data == Data::present) {
+    if (data != Data::absent) {
         check_given(args.workspace);
         check_memory(args);
     }

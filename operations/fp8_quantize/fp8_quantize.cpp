@@ -2,6 +2,7 @@
 
 #include "operations/fp8_quantize/operation.hpp"
 #include "operations/path.hpp"
+#include "operations/plan.hpp"
 
 namespace jitney {
 
@@ -33,5 +34,7 @@ std::size_t workspace_bytes(const Fp8QuantizeArgs& args) {
 Explanation explain(const Fp8QuantizeArgs& args, std::string_view arch) {
     return path::explain(args, arch);
 }
+
+template class JITNEY_API Plan<Fp8QuantizeArgs>;
 
 }  // namespace jitney

@@ -160,7 +160,7 @@ policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data) {
         check_lse_shape(lse, args.out);
         check_no_overlap(lse);
         check_pointer(lse, data);
-        if (data == Data::present) check_apart(lse, out);
+        if (data != Data::absent) check_apart(lse, out);
     }
     if (args.parts.empty() || args.parts.size() > kMergeSources) {
         refuse("there are {} parts; give 1 to {}, or several partial results in one tensor",

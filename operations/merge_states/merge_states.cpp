@@ -2,6 +2,7 @@
 
 #include "operations/merge_states/operation.hpp"
 #include "operations/path.hpp"
+#include "operations/plan.hpp"
 
 namespace jitney {
 
@@ -16,5 +17,7 @@ void ops::merge_states(const MergeStatesArgs& args, Stream stream) {
 Explanation explain(const MergeStatesArgs& args, std::string_view arch) {
     return path::explain(args, arch);
 }
+
+template class JITNEY_API Plan<MergeStatesArgs>;
 
 }  // namespace jitney

@@ -20,6 +20,13 @@ struct KeptLists<MergeStatesArgs> {
         parts.assign(args.parts.begin(), args.parts.end());
         args.parts = parts;
     }
+    template <class Visit>
+    void for_each_tensor(const Visit& visit) {
+        for (PartialState& part : parts) {
+            visit(part.out);
+            visit(part.lse);
+        }
+    }
     std::vector<PartialState> parts;
 };
 

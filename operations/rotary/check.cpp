@@ -136,7 +136,7 @@ policy::RotaryProblem check(const RotaryArgs& args, Data data) {
             heads, shape[3], heads * shape[3], kMaxInt);
     }
 
-    if (data == Data::present) {
+    if (data != Data::absent) {
         check_in_place({"q_out", args.q_out, kDims}, q);
         if (args.k) check_in_place({"k_out", *args.k_out, kDims}, {"k", *args.k, kDims});
         check_memory(args);

@@ -1,6 +1,7 @@
 #include "jitney/rotary.hpp"
 
 #include "operations/path.hpp"
+#include "operations/plan.hpp"
 #include "operations/rotary/operation.hpp"
 
 namespace jitney {
@@ -16,5 +17,7 @@ void ops::rotary_emb(const RotaryArgs& args, Stream stream) {
 Explanation explain(const RotaryArgs& args, std::string_view arch) {
     return path::explain(args, arch);
 }
+
+template class JITNEY_API Plan<RotaryArgs>;
 
 }  // namespace jitney

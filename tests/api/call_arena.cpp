@@ -20,6 +20,10 @@ void put_number(DType dtype, std::byte* at, double value) {
             return put(reference::to_fp16(value));
         case DType::bf16:
             return put(reference::to_bf16(value));
+        case DType::fp8_e4m3:
+            return put(reference::to_e4m3(value));
+        case DType::fp8_e5m2:
+            return put(reference::to_e5m2(value));
         default:
             throw std::logic_error("no numbers of that dtype");
     }
@@ -83,6 +87,10 @@ Tensor CallArena::booleans(std::initializer_list<std::int64_t> shape) {
     return tensor;
 }
 
+Tensor CallArena::zeros(DType dtype, std::initializer_list<std::int64_t> shape) {
+    return place(dtype, shape);
+}
+
 Workspace CallArena::workspace(std::size_t bytes) {
     const Tensor memory = place(DType::boolean, {static_cast<std::int64_t>(bytes)});
     return {memory.data, bytes};
@@ -102,6 +110,10 @@ double number_at(const Tensor& tensor, std::int64_t offset) {
             return reference::from_fp16(value_at<std::uint16_t>(at));
         case DType::bf16:
             return reference::from_bf16(value_at<std::uint16_t>(at));
+        case DType::fp8_e4m3:
+            return reference::from_e4m3(value_at<std::uint8_t>(at));
+        case DType::fp8_e5m2:
+            return reference::from_e5m2(value_at<std::uint8_t>(at));
         default:
             throw std::logic_error("no numbers of that dtype");
     }

@@ -18,10 +18,11 @@ class CallArena {
   public:
     explicit CallArena(std::uint64_t seed);
 
-    // Numbers of a normal distribution, fp32, fp16 or bf16, on GPU 0.
+    // Numbers of a normal distribution, in any floating format, on GPU 0.
     Tensor numbers(DType dtype, std::initializer_list<std::int64_t> shape);
     Tensor integers(DType dtype, std::initializer_list<std::int64_t> shape,
                     const std::vector<std::int64_t>& values);
+    Tensor zeros(DType dtype, std::initializer_list<std::int64_t> shape);
     Tensor booleans(std::initializer_list<std::int64_t> shape);
     // Zeros, aligned to 256 bytes.
     Workspace workspace(std::size_t bytes);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <span>
@@ -11,9 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "jitney/attention.hpp"
-#include "jitney/rotary.hpp"
-#include "operations/call_fields.hpp"
+#include "operations/all_fields.hpp"
 
 namespace jitney::tests {
 
@@ -22,6 +21,7 @@ template <class Value>
 struct Other {
     std::string what;
     Value value;
+    bool is_address = false;  // of a tensor, and only its address is another
 };
 
 inline std::byte* moved(const Tensor& tensor, std::ptrdiff_t bytes) {
@@ -35,8 +35,10 @@ inline std::vector<Other<Tensor>> others(const Tensor& tensor) {
         change(all.back().value);
     };
     add("no address", [](Tensor& t) { t.data = nullptr; });
-    for (const int bytes : {1, 2, 4, 8, 16})
-        add("address + " + std::to_string(bytes), [&](Tensor& t) { t.data = moved(t, bytes); });
+    for (const int bytes : {1, 2, 4, 8, 16}) {
+        all.push_back({"address + " + std::to_string(bytes), tensor, true});
+        all.back().value.data = moved(tensor, bytes);
+    }
     for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16, DType::fp8_e4m3,
                               DType::fp8_e5m2, DType::boolean, DType::int32, DType::int64}) {
         if (dtype != tensor.dtype) add(name_of(dtype), [&](Tensor& t) { t.dtype = dtype; });
@@ -66,7 +68,7 @@ inline std::vector<Other<std::optional<Tensor>>> others(const std::optional<Tens
     if (!tensor) return all;
     all.push_back({"left out", std::nullopt});
     for (const Other<Tensor>& each : others(*tensor))
-        all.push_back({each.what, each.value});
+        all.push_back({each.what, each.value, each.is_address});
     return all;
 }
 
@@ -138,6 +140,61 @@ inline std::vector<Other<LogitsValues>> others(const LogitsValues&) {
             {"two", {2.0f, 1.0f}}};
 }
 
+inline std::vector<Other<Fp8Formats>> others(Fp8Formats) {
+    return {{"e4m3", Fp8Formats::e4m3},
+            {"e5m2", Fp8Formats::e5m2},
+            {"hybrid", Fp8Formats::hybrid},
+            {"no formats", static_cast<Fp8Formats>(7)}};
+}
+inline std::vector<Other<Fp8Scaling>> others(Fp8Scaling) {
+    return {{"delayed", Fp8Scaling::delayed},
+            {"dynamic", Fp8Scaling::dynamic},
+            {"no scaling", static_cast<Fp8Scaling>(7)}};
+}
+inline std::vector<Other<Fp8Amax>> others(Fp8Amax) {
+    return {{"window", Fp8Amax::window},
+            {"latest", Fp8Amax::latest},
+            {"no amax", static_cast<Fp8Amax>(7)}};
+}
+
+// Those of each of its members.
+template <HasFields Value>
+std::vector<Other<Value>> others(const Value& value) {
+    std::vector<Other<Value>> all;
+    for_each_field<Value>([&](const auto& field) {
+        for (const auto& other : others(value.*field.member)) {
+            all.push_back({field.name + (": " + other.what), value, other.is_address});
+            all.back().value.*field.member = other.value;
+        }
+    });
+    return all;
+}
+template <HasFields Value>
+std::vector<Other<std::optional<Value>>> others(const std::optional<Value>& value) {
+    std::vector<Other<std::optional<Value>>> all;
+    if (!value) return all;
+    all.push_back({"left out", std::nullopt});
+    for (const Other<Value>& each : others(*value))
+        all.push_back({each.what, each.value, each.is_address});
+    return all;
+}
+// They live as long as the process: calls show them.
+template <HasFields Value>
+std::vector<Other<std::span<const Value>>> others(const std::span<const Value>& values) {
+    static std::deque<std::vector<Value>> kept;
+    std::vector<Other<std::span<const Value>>> all{{"left out", {}},
+                                                   {"one alone", values.first(1)}};
+    kept.emplace_back(values.begin(), values.end()).push_back(values.front());
+    all.push_back({"the first again", kept.back()});
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        for (const Other<Value>& each : others(values[i])) {
+            kept.emplace_back(values.begin(), values.end())[i] = each.value;
+            all.push_back({std::to_string(i) + ": " + each.what, kept.back(), each.is_address});
+        }
+    }
+    return all;
+}
+
 template <class Args>
 struct Variation {
     std::string field;
@@ -147,26 +204,50 @@ struct Variation {
     Args args;
 };
 
-// All of them; and for what is written, at the address of each other tensor.
+// `visit(name, tensor)` for each tensor that a call has, those in its lists among them.
+template <class Args, class Visit>
+void for_each_place(const Args& args, const Visit& visit) {
+    for_each_tensor(args, [&](const ListedTensor& listed, const Tensor& tensor) {
+        visit(listed.name, tensor);
+    });
+    if constexpr (std::is_same_v<Args, MergeStatesArgs>) {
+        for (const PartialState& part : args.parts) {
+            visit("a part's out", part.out);
+            visit("a part's lse", part.lse);
+        }
+    }
+}
+
+// What is written, at the address of each other tensor.
+template <class Args>
+void add_shared_places(std::vector<Variation<Args>>& all, const Args& args) {
+    int written = 0;
+    for_each_tensor(args, [&](const ListedTensor& listed, const Tensor& tensor) {
+        const int number = written++;
+        if (listed.access != Access::written && listed.access != Access::updated) return;
+        for_each_place(args, [&](const char* other, const Tensor& place) {
+            if (&place == &tensor) return;
+            all.push_back(
+                {listed.name, std::string("address of ") + other, Differs::never, true, args});
+            int count = 0;
+            for_each_tensor(all.back().args, [&](const ListedTensor&, Tensor& moved) {
+                if (count++ == number) moved.data = place.data;
+            });
+        });
+    });
+}
+
+// All of them.
 template <class Args>
 std::vector<Variation<Args>> variations(const Args& args) {
     std::vector<Variation<Args>> all;
     for_each_field<Args>([&](const auto& field) {
-        using Field = std::decay_t<decltype(field)>;
         for (const auto& other : others(args.*field.member)) {
-            const bool address = Field::is_tensor && other.what.find("address") == 0;
-            all.push_back({field.name, other.what, field.differs, address, args});
+            all.push_back({field.name, other.what, field.differs, other.is_address, args});
             all.back().args.*field.member = other.value;
         }
-        if constexpr (Field::is_tensor) {
-            if (field.access != Access::written || tensor_in(args.*field.member) == nullptr) return;
-            for_each_tensor(args, [&](const auto& other, const Tensor& tensor) {
-                all.push_back({field.name, std::string("address of ") + other.name, Differs::never,
-                               true, args});
-                tensor_in(all.back().args.*field.member)->data = tensor.data;
-            });
-        }
     });
+    add_shared_places(all, args);
     return all;
 }
 

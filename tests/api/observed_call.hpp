@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jitney/attention.hpp"
-#include "jitney/rotary.hpp"
+#include "operations/all_fields.hpp"
 #include "tests/api/call_arena.hpp"
 
 namespace jitney::tests {
@@ -41,9 +40,18 @@ Observed observe_alone(CallArena& arena, const std::vector<std::function<void()>
 template <class Args>
 std::string difference_from_reference(CallArena& arena, const Args& args, const Observed& seen);
 
-extern template std::string difference_from_reference(CallArena&, const AttentionArgs&,
-                                                      const Observed&);
-extern template std::string difference_from_reference(CallArena&, const RotaryArgs&,
-                                                      const Observed&);
+// The call of the operation.
+template <class Args>
+void call_operation(const Args& args);
+
+#define JITNEY_DECLARE(name, call, Args)                                           \
+    extern template std::string difference_from_reference(CallArena&, const Args&, \
+                                                          const Observed&);        \
+    template <>                                                                    \
+    inline void call_operation(const Args& args) {                                 \
+        jitney::call(args);                                                        \
+    }
+JITNEY_FOR_EACH_OPERATION(JITNEY_DECLARE)
+#undef JITNEY_DECLARE
 
 }  // namespace jitney::tests

@@ -3,8 +3,6 @@
 #include <deque>
 
 #include "jitney/backend.hpp"
-#include "operations/attention/fields.hpp"
-#include "operations/rotary/fields.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/call_variations.hpp"
@@ -14,13 +12,6 @@
 
 namespace jitney::tests {
 namespace {
-
-void run(const AttentionArgs& args) {
-    attention(args);
-}
-void run(const RotaryArgs& args) {
-    rotary_emb(args);
-}
 
 // How many calls of each outcome there were: a test of refusals alone would say little.
 struct Tally {
@@ -42,14 +33,14 @@ template <class Args>
 Tally check_variations(VariedCall<Args>& call) {
     CAPTURE(call.name);
     Tally tally;
-    const auto first = [&call] { run(call.args); };
+    const auto first = [&call] { call_operation(call.args); };
     const Observed own = observe_alone(call.arena, {first});
     check_alone(call.arena, call.args, own, tally);
     REQUIRE(tally.right == 1);
     for (const Variation<Args>& variation : variations(call.args)) {
         CAPTURE(variation.field);
         CAPTURE(variation.what);
-        const auto second = [&variation] { run(variation.args); };
+        const auto second = [&variation] { call_operation(variation.args); };
         const Observed alone = observe_alone(call.arena, {second});
         check_alone(call.arena, variation.args, alone, tally);
         const std::string behind = difference(observe_alone(call.arena, {first, second}), alone);
@@ -64,47 +55,63 @@ Tally check_variations(VariedCall<Args>& call) {
 template <class Args>
 void check_complete(const std::deque<VariedCall<Args>>& calls) {
     for_each_field<Args>([&](const auto& field) {
-        if constexpr (std::decay_t<decltype(field)>::is_tensor) {
-            int given = 0;
-            for (const VariedCall<Args>& call : calls)
-                given += tensor_in(call.args.*field.member) != nullptr ? 1 : 0;
-            CHECK_MESSAGE(given > 0, "no call to vary has ", field.name);
+        using Field = std::decay_t<decltype(field)>;
+        int given = 0;
+        for (const VariedCall<Args>& call : calls) {
+            if constexpr (Field::is_tensor) given += tensor_in(call.args.*field.member) ? 1 : 0;
+            if constexpr (Field::is_struct) given += struct_in(call.args.*field.member) ? 1 : 0;
         }
+        if constexpr (Field::is_tensor || Field::is_struct)
+            CHECK_MESSAGE(given > 0, "no call to vary has ", field.name);
     });
+}
+
+// How many of the calls that differ from each are right, and refused, at least.
+template <class Args>
+void check_operation(int right, int refused) {
+    start_observed_gpu();
+    auto calls = varied_calls<Args>();
+    check_complete(calls);
+    for (VariedCall<Args>& call : calls) {
+        const Tally tally = check_variations(call);
+        CHECK(tally.right > right);
+        CHECK(tally.refused > refused);
+    }
 }
 
 }  // namespace
 
 TEST_CASE("scenario: attention calls that differ in one field" * doctest::skip()) {
-    start_observed_gpu();
-    auto calls = varied_attention_calls();
-    check_complete(calls);
-    for (VariedCall<AttentionArgs>& call : calls) {
-        const Tally tally = check_variations(call);
-        CHECK(tally.right > 40);
-        CHECK(tally.refused > 100);
-    }
+    check_operation<AttentionArgs>(40, 100);
+}
+TEST_CASE("scenario: rotary_emb calls that differ in one field" * doctest::skip()) {
+    check_operation<RotaryArgs>(10, 40);
+}
+TEST_CASE("scenario: append_kv calls that differ in one field" * doctest::skip()) {
+    check_operation<AppendKvArgs>(10, 40);
+}
+TEST_CASE("scenario: merge_states calls that differ in one field" * doctest::skip()) {
+    check_operation<MergeStatesArgs>(10, 40);
+}
+TEST_CASE("scenario: fp8_quantize calls that differ in one field" * doctest::skip()) {
+    check_operation<Fp8QuantizeArgs>(10, 40);
+}
+TEST_CASE("scenario: fp8_gemm calls that differ in one field" * doctest::skip()) {
+    check_operation<Fp8GemmArgs>(10, 40);
+}
+TEST_CASE("scenario: fp8_linear calls that differ in one field" * doctest::skip()) {
+    check_operation<Fp8LinearArgs>(10, 40);
+}
+TEST_CASE("scenario: fp8_linear_backward calls that differ in one field" * doctest::skip()) {
+    check_operation<Fp8LinearBackwardArgs>(10, 40);
 }
 
-TEST_CASE("an attention call is served as if no other went before, whatever differs") {
+TEST_CASE("a call is served as if no other went before, whatever differs") {
     const TemporaryDirectory cache;
-    REQUIRE_PASSED(run("scenario: attention calls that differ in one field", fake_gpu(cache)));
-}
-
-TEST_CASE("scenario: rotary calls that differ in one field" * doctest::skip()) {
-    start_observed_gpu();
-    auto calls = varied_rotary_calls();
-    check_complete(calls);
-    for (VariedCall<RotaryArgs>& call : calls) {
-        const Tally tally = check_variations(call);
-        CHECK(tally.right > 10);
-        CHECK(tally.refused > 50);
-    }
-}
-
-TEST_CASE("a rotary call is served as if no other went before, whatever differs") {
-    const TemporaryDirectory cache;
-    REQUIRE_PASSED(run("scenario: rotary calls that differ in one field", fake_gpu(cache)));
+#define JITNEY_RUN(name, call, Args) \
+    REQUIRE_PASSED(run("scenario: " #call " calls that differ in one field", fake_gpu(cache)));
+    JITNEY_FOR_EACH_OPERATION(JITNEY_RUN)
+#undef JITNEY_RUN
 }
 
 TEST_CASE("scenario: calls that are decided otherwise" * doctest::skip()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 #include "kernel_sources/common/constants.h"
@@ -50,6 +51,41 @@ float amax_of_rows(std::string_view image, const Fp8QuantizeParams& p, std::int6
     return amax;
 }
 
+// What moves several elements at once begins where it can.
+void check_begin(const void* data, std::int64_t stride_bytes, std::uintptr_t alignment) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    if (begin % alignment != 0 || static_cast<std::uintptr_t>(stride_bytes) % alignment != 0) {
+        throw std::logic_error("several elements at once, and rows that do not begin so");
+    }
+}
+
+// Of one row, however far from the next.
+std::int64_t stride_of(std::int64_t rows, std::int64_t stride) {
+    return rows > 1 ? stride : 0;
+}
+
+void check_aligned(std::string_view image, const Fp8QuantizeParams& p) {
+    const int element = size_of(static_cast<DType>(constant(image, "format")));
+    const int codes = constant(image, "codes");
+    if (p.wide_x != 0) check_begin(p.x, stride_of(p.rows, p.x_stride) * element, 16);
+    if (p.wide_codes != 0 && (codes & kRowCodes) != 0)
+        check_begin(p.codes, stride_of(p.rows, p.codes_stride), 8);
+    if (p.wide_transposed != 0 && (codes & kTransposedCodes) != 0)
+        check_begin(p.transposed, stride_of(p.cols, p.transposed_stride), 16);
+}
+
+void check_aligned(std::string_view image, const Fp8GemmParams& p) {
+    const bool trans_a = constant(image, "trans_a") != 0;
+    const bool trans_b = constant(image, "trans_b") != 0;
+    if (constant(image, "unaligned") == 0 && p.k > 0) {
+        check_begin(p.a.data, stride_of(trans_a ? p.k : p.m, p.a.stride), 16);
+        check_begin(p.b.data, stride_of(trans_b ? p.n : p.k, p.b.stride), 16);
+    }
+    if (p.out_vectors == 0) return;
+    const int element = size_of(static_cast<DType>(constant(image, "out")));
+    check_begin(p.out, stride_of(p.m, p.out_stride) * element, 16);
+}
+
 }  // namespace
 
 void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
@@ -57,6 +93,7 @@ void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
     if (wants_amax != (given.counters != nullptr)) {
         throw std::logic_error("counters come with amax");
     }
+    check_aligned(image, given);
     Fp8QuantizeParams p = given;
     const std::int64_t last = std::max<std::int64_t>(p.rows - 1, 0);
     float first_multiplier = 0;
@@ -81,6 +118,7 @@ void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
 }
 
 void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p) {
+    check_aligned(image, p);
     if ((p.splits > 1) != (p.partials != nullptr)) throw std::logic_error("splits leave parts");
     if ((p.amax != nullptr) != (p.amax_counters != nullptr)) {
         throw std::logic_error("amax comes with counters");
@@ -108,6 +146,10 @@ void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p) {
 void run_column_sums(std::string_view image, const ColumnSumsParams& p) {
     if (p.splits > 1 && (p.parts == nullptr || p.arrived == nullptr)) {
         throw std::logic_error("splits need memory to meet in");
+    }
+    if (p.wide != 0) {
+        const int element = size_of(static_cast<DType>(constant(image, "format")));
+        check_begin(p.x, stride_of(p.rows, p.x_stride) * element, 16);
     }
     reference::column_sums(
         tensor_of(p.x, static_cast<DType>(constant(image, "format")), {p.rows, p.cols},

@@ -141,32 +141,99 @@ RotaryArgs rotary_in_place(CallArena& arena) {
     return args;
 }
 
-template <class Args>
-void add(std::deque<VariedCall<Args>>& calls, const char* name, Args (*make)(CallArena&)) {
-    calls.push_back({name, CallArena(calls.size()), {}});
-    VariedCall<Args>& call = calls.back();
-    call.args = make(call.arena);
-    call.arena.keep();
+void set_new_rows(AppendKvArgs& args, CallArena& arena, std::int64_t length) {
+    args.new_k = arena.numbers(DType::bf16, {3, length, kKvHeads, kHeadDim});
+    args.new_v = arena.numbers(DType::bf16, {3, length, kKvHeads, kHeadDim});
+}
+
+// Requests of 3, 0 and 2 new rows.
+void set_ragged_new_rows(AppendKvArgs& args, CallArena& arena) {
+    args.new_k = arena.numbers(DType::bf16, {5, kKvHeads, kHeadDim});
+    args.new_v = arena.numbers(DType::bf16, {5, kKvHeads, kHeadDim});
+    args.new_indptr = arena.integers(DType::int32, {4}, {0, 3, 3, 5});
+}
+
+void set_cache(AppendKvArgs& args, CallArena& arena, std::initializer_list<std::int64_t> shape) {
+    args.k = arena.numbers(DType::bf16, shape);
+    args.v = arena.numbers(DType::bf16, shape);
+}
+
+AppendKvArgs append_rotated(CallArena& arena) {
+    AppendKvArgs args;
+    set_new_rows(args, arena, 2);
+    set_cache(args, arena, {3, 40, kKvHeads, kHeadDim});
+    args.kv_lens = arena.integers(DType::int32, {3}, {40, 2, 20});
+    args.cos = arena.numbers(DType::fp32, {41, 4});
+    args.sin = arena.numbers(DType::fp32, {41, 4});
+    args.positions = arena.integers(DType::int32, {3, 2}, {38, 39, 0, 1, 18, 19});
+    args.style = RotaryStyle::half_split;
+    args.q = arena.numbers(DType::bf16, {3, 2, kHeads, kHeadDim});
+    args.q_out = arena.numbers(DType::bf16, {3, 2, kHeads, kHeadDim});
+    return args;
+}
+
+AppendKvArgs append_ragged(CallArena& arena) {
+    AppendKvArgs args;
+    set_ragged_new_rows(args, arena);
+    set_cache(args, arena, {62, 16, kKvHeads, kHeadDim});
+    args.block_table = arena.integers(DType::int32, {3, 20}, shuffled(60));
+    args.kv_lens = arena.integers(DType::int32, {3}, {320, 17, 30});
+    return args;
+}
+
+AppendKvArgs append_by_token_table(CallArena& arena) {
+    AppendKvArgs args;
+    set_new_rows(args, arena, 1);
+    set_cache(args, arena, {258, kKvHeads, kHeadDim});
+    args.req_to_token = arena.integers(DType::int32, {4, 64}, shuffled(256));
+    args.req_pool_indices = arena.integers(DType::int32, {3}, {2, 0, 3});
+    args.kv_indptr = arena.integers(DType::int32, {4}, {0, 64, 70, 100});
+    args.q = args.q_out = arena.numbers(DType::bf16, {3, 1, kHeads, kHeadDim});
+    args.cos = arena.numbers(DType::fp32, {65, 4});
+    args.sin = arena.numbers(DType::fp32, {65, 4});
+    return args;
+}
+
+AppendKvArgs append_by_page_list(CallArena& arena) {
+    AppendKvArgs args;
+    set_ragged_new_rows(args, arena);
+    set_cache(args, arena, {40, 4, kKvHeads, kHeadDim});
+    args.kv_page_indptr = arena.integers(DType::int32, {4}, {0, 10, 10, 26});
+    args.kv_page_indices = arena.integers(DType::int32, {26}, shuffled(26));
+    args.last_page_len = arena.integers(DType::int32, {3}, {3, 4, 1});
+    return args;
 }
 
 }  // namespace
 
-std::deque<VariedCall<AttentionArgs>> varied_attention_calls() {
+template <>
+std::deque<VariedCall<AttentionArgs>> varied_calls() {
     std::deque<VariedCall<AttentionArgs>> calls;
-    add(calls, "with a mask", &masked);
-    add(calls, "with every option", &with_every_option);
-    add(calls, "ragged", &ragged);
-    add(calls, "by a token table", &by_token_table);
-    add(calls, "by a block table", &by_block_table);
-    add(calls, "by a page list", &by_page_list);
+    add_call(calls, "with a mask", &masked);
+    add_call(calls, "with every option", &with_every_option);
+    add_call(calls, "ragged", &ragged);
+    add_call(calls, "by a token table", &by_token_table);
+    add_call(calls, "by a block table", &by_block_table);
+    add_call(calls, "by a page list", &by_page_list);
     return calls;
 }
 
-std::deque<VariedCall<RotaryArgs>> varied_rotary_calls() {
+template <>
+std::deque<VariedCall<RotaryArgs>> varied_calls() {
     std::deque<VariedCall<RotaryArgs>> calls;
-    add(calls, "q and k", &rotary);
-    add(calls, "q alone", &rotary_of_queries);
-    add(calls, "in place", &rotary_in_place);
+    add_call(calls, "q and k", &rotary);
+    add_call(calls, "q alone", &rotary_of_queries);
+    add_call(calls, "in place", &rotary_in_place);
+    return calls;
+}
+
+template <>
+std::deque<VariedCall<AppendKvArgs>> varied_calls() {
+    std::deque<VariedCall<AppendKvArgs>> calls;
+    add_call(calls, "rotated", &append_rotated);
+    add_call(calls, "ragged", &append_ragged);
+    add_call(calls, "by a token table", &append_by_token_table);
+    add_call(calls, "by a page list", &append_by_page_list);
     return calls;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tests/c_abi/check.h"
+#include "tests/c_abi/check_plan.h"
 #include "tests/c_abi/fake_driver.h"
 #include "tests/c_abi/suites.h"
 #include "tests/c_abi/tensors.h"
@@ -51,7 +52,7 @@ void fp8_linear_tests(void) {
     for (int i = 0; i < 3 * kColumns; ++i)
         CHECK(state[i] == 0.0f);
     CHECK_PASSED(jitney_fp8_linear(&args, NULL));
-    CHECK_PASSED(jitney_fp8_linear(&args, NULL)); /* with the multipliers of the first */
+    CHECK_RUNS_PLAN(fp8_linear, &args); /* with the multipliers of the first */
     CHECK(state[0] > 1.0f);
     for (int r = 0; r < kRows; ++r) {
         for (int o = 0; o < kOut; ++o) {
@@ -74,7 +75,7 @@ void fp8_linear_tests(void) {
     size_t bytes = 1;
     CHECK_PASSED(jitney_fp8_linear_backward_workspace(&backward, &bytes));
     CHECK(bytes == 0); /* of the host */
-    CHECK_PASSED(jitney_fp8_linear_backward(&backward, NULL));
+    CHECK_RUNS_PLAN(fp8_linear_backward, &backward);
     for (int o = 0; o < kOut; ++o) {
         float sum = 0.0f;
         for (int r = 0; r < kRows; ++r)
@@ -159,7 +160,7 @@ void fp8_linear_gpu_tests(void) {
     const int allocations = fake_allocations();
     memcpy(before, state, sizeof state);
     fake_capture(1);
-    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_CAPTURE, "fp8_update<");
+    CHECK_REFUSED(jitney_fp8_linear(&args, NULL), JITNEY_CAPTURE, "fp8_gemm_mma<");
     CHECK(fake_launches() == launches);
     CHECK(fake_allocations() == allocations);
     CHECK(memcmp(before, state, sizeof state) == 0);

@@ -38,8 +38,19 @@ static void on_the_host(void) {
     CHECK_REFUSED(jitney_attention_plan_run(plan, &next.args, NULL), JITNEY_INVALID_ARGUMENT,
                   "causal");
     CHECK_TEXT(jitney_last_run(), "");
-    CHECK_PASSED(jitney_attention_plan_destroy(plan));
+
+    /* The functions of all plans take it, and it runs the calls of its operation alone. */
+    jitney_fp8_gemm_args product = {.size = sizeof product};
+    product.a = product.b = product.out = product.dequant_scale = p.args.q;
+    CHECK_REFUSED(jitney_fp8_gemm_plan_run(plan, &product, NULL), JITNEY_INVALID_ARGUMENT,
+                  "one of attention");
+    CHECK_PASSED(jitney_plan_workspace(plan, &bytes));
+    CHECK(bytes == 0);
+    CHECK_PASSED(jitney_plan_explain(plan, &json));
+    CHECK(json != NULL && strstr(json, "\"chosen\":\"reference\"") != NULL);
+    CHECK_PASSED(jitney_plan_destroy(plan));
     CHECK_PASSED(jitney_attention_plan_destroy(NULL));
+    CHECK_PASSED(jitney_plan_destroy(NULL));
 }
 
 static void bad_arguments(void) {
@@ -61,6 +72,8 @@ static void bad_arguments(void) {
     CHECK(bytes == 0);
     CHECK_REFUSED(jitney_attention_plan_explain(NULL, &json), JITNEY_INVALID_ARGUMENT, "plan");
     CHECK(json == NULL);
+    CHECK_REFUSED(jitney_plan_workspace(NULL, &bytes), JITNEY_INVALID_ARGUMENT, "plan is null");
+    CHECK_REFUSED(jitney_plan_explain(NULL, &json), JITNEY_INVALID_ARGUMENT, "plan is null");
     CHECK_REFUSED(jitney_attention_workspace(&p.args, NULL), JITNEY_INVALID_ARGUMENT, "bytes");
     CHECK_REFUSED(jitney_init_workspace(NULL, 1 << 20, 0, NULL), JITNEY_INVALID_ARGUMENT, "null");
     CHECK_REFUSED(jitney_init_workspace(memory, 100, 0, NULL), JITNEY_INVALID_ARGUMENT, "100");

@@ -308,14 +308,15 @@ TEST_CASE("child: a layer in a capture" * doctest::skip()) {
     fp8_quantize(cast, stream);
     stream.synchronize();
     const HostTensor before = tensors.state.download();
-    const auto check_refused = [&](const auto& call, const char* missing) {
+    // Errors name the kernel that the call is named by, where it is missing.
+    const auto check_refused = [&](const auto& call) {
         const CapturedGraph graph(stream, [&] {
             try {
                 call();
                 FAIL("it ran");
             } catch (const Error& error) {
                 CHECK(error.code() == ErrorCode::capture);
-                CHECK(std::string(error.what()).find(missing) != std::string::npos);
+                CHECK(std::string(error.what()).find("fp8_gemm_mma<") != std::string::npos);
             }
         });
         const GraphInstance instance(graph);
@@ -324,11 +325,11 @@ TEST_CASE("child: a layer in a capture" * doctest::skip()) {
         CHECK(differing(tensors.state.download(), before) == 0);
         CHECK(tensors.y.download().surroundings_intact());
     };
-    check_refused([&] { fp8_linear(problem.forward(gpu), stream); }, "fp8_update<");
-    check_refused([&] { fp8_linear_backward(problem.backward(gpu), stream); }, "fp8_quantize<");
+    check_refused([&] { fp8_linear(problem.forward(gpu), stream); });
+    check_refused([&] { fp8_linear_backward(problem.backward(gpu), stream); });
     fp8_linear(problem.forward(gpu), stream);  // loads what backward has in common with it
     fp8_state_reset(tensors.state.view(), stream);
-    check_refused([&] { fp8_linear_backward(problem.backward(gpu), stream); }, "fp8_quantize<");
+    check_refused([&] { fp8_linear_backward(problem.backward(gpu), stream); });
 }
 
 TEST_CASE("fp8_linear launches nothing in a capture while one of its kernels is not loaded") {

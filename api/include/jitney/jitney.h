@@ -170,9 +170,18 @@ jitney_status jitney_attention_workspace(const jitney_attention_args* args, size
 jitney_status jitney_init_workspace(void* workspace, size_t bytes, int32_t device,
                                     jitney_stream stream);
 
-/* A plan: an attention call that was checked, chosen and loaded once, and runs many times with
-   other data. jitney/plan.hpp says more. */
-typedef struct jitney_attention_plan jitney_attention_plan;
+/* A plan: a call that was checked, chosen and loaded once, and runs many times with other data.
+   Every operation has them: jitney_NAME_plan_create makes one, jitney_NAME_plan_run runs it.
+   jitney/plan.hpp says more. */
+typedef struct jitney_plan jitney_plan;
+typedef jitney_plan jitney_attention_plan;
+
+/* *bytes is what a workspace of the caller's has to have; 0 where the calls need none. */
+jitney_status jitney_plan_workspace(const jitney_plan* plan, size_t* bytes);
+/* What it runs, as jitney_explain_NAME of the operation tells it. */
+jitney_status jitney_plan_explain(const jitney_plan* plan, const char** json);
+/* Not while it runs; what it has launched goes on. NULL is let be. */
+jitney_status jitney_plan_destroy(jitney_plan* plan);
 
 /* Of such a call; its shapes are the most that the plan will hold, and its data may be NULL. *plan
    is NULL where the call fails. */
@@ -182,11 +191,9 @@ jitney_status jitney_attention_plan_create(const jitney_attention_args* args,
    as it was. From any thread, also several at a time; can be captured at once. */
 jitney_status jitney_attention_plan_run(const jitney_attention_plan* plan,
                                         const jitney_attention_args* args, jitney_stream stream);
-/* *bytes is what a workspace of the caller's has to have. */
+/* jitney_plan_workspace, jitney_plan_explain and jitney_plan_destroy under other names. */
 jitney_status jitney_attention_plan_workspace(const jitney_attention_plan* plan, size_t* bytes);
-/* What it runs, as jitney_explain_attention tells it. */
 jitney_status jitney_attention_plan_explain(const jitney_attention_plan* plan, const char** json);
-/* Not while it runs; what it has launched goes on. NULL is let be. */
 jitney_status jitney_attention_plan_destroy(jitney_attention_plan* plan);
 
 typedef enum jitney_rotary_style {
@@ -211,6 +218,9 @@ typedef struct jitney_rotary_args {
 
 jitney_status jitney_rotary_emb(const jitney_rotary_args* args, jitney_stream stream);
 jitney_status jitney_rotary_workspace(const jitney_rotary_args* args, size_t* bytes);
+jitney_status jitney_rotary_plan_create(const jitney_rotary_args* args, jitney_plan** plan);
+jitney_status jitney_rotary_plan_run(const jitney_plan* plan, const jitney_rotary_args* args,
+                                     jitney_stream stream);
 
 /* What attention gave for the same queries over some of the keys. Both tensors may have one more
    dimension, the first: so many partial results behind each other. */
@@ -231,6 +241,11 @@ typedef struct jitney_merge_states_args {
 /* A part whose LSE is -inf has no influence; rows of such parts alone give 0 and LSE -inf. */
 jitney_status jitney_merge_states(const jitney_merge_states_args* args, jitney_stream stream);
 jitney_status jitney_merge_states_workspace(const jitney_merge_states_args* args, size_t* bytes);
+jitney_status jitney_merge_states_plan_create(const jitney_merge_states_args* args,
+                                              jitney_plan** plan);
+jitney_status jitney_merge_states_plan_run(const jitney_plan* plan,
+                                           const jitney_merge_states_args* args,
+                                           jitney_stream stream);
 
 /* Casting to the 8-bit floating formats: code = cast(x * multiplier), x is about code * scale,
    scale = 1 / multiplier. The fields are those of jitney::Fp8QuantizeArgs; each but x may be NULL.
@@ -251,6 +266,11 @@ typedef struct jitney_fp8_quantize_args {
 
 jitney_status jitney_fp8_quantize(const jitney_fp8_quantize_args* args, jitney_stream stream);
 jitney_status jitney_fp8_quantize_workspace(const jitney_fp8_quantize_args* args, size_t* bytes);
+jitney_status jitney_fp8_quantize_plan_create(const jitney_fp8_quantize_args* args,
+                                              jitney_plan** plan);
+jitney_status jitney_fp8_quantize_plan_run(const jitney_plan* plan,
+                                           const jitney_fp8_quantize_args* args,
+                                           jitney_stream stream);
 
 /* Appending new keys and values to a cache. The fields are those of jitney::AppendKvArgs; what says
    where keys are is that of jitney_attention_args. */
@@ -280,6 +300,9 @@ typedef struct jitney_append_kv_args {
 
 jitney_status jitney_append_kv(const jitney_append_kv_args* args, jitney_stream stream);
 jitney_status jitney_append_kv_workspace(const jitney_append_kv_args* args, size_t* bytes);
+jitney_status jitney_append_kv_plan_create(const jitney_append_kv_args* args, jitney_plan** plan);
+jitney_status jitney_append_kv_plan_run(const jitney_plan* plan, const jitney_append_kv_args* args,
+                                        jitney_stream stream);
 
 /* out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n]. The fields are those of
    jitney::Fp8GemmArgs; those that are NULL or 0 are left out. */
@@ -302,6 +325,9 @@ typedef struct jitney_fp8_gemm_args {
 
 jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream);
 jitney_status jitney_fp8_gemm_workspace(const jitney_fp8_gemm_args* args, size_t* bytes);
+jitney_status jitney_fp8_gemm_plan_create(const jitney_fp8_gemm_args* args, jitney_plan** plan);
+jitney_status jitney_fp8_gemm_plan_run(const jitney_plan* plan, const jitney_fp8_gemm_args* args,
+                                       jitney_stream stream);
 
 typedef enum jitney_fp8_formats {
     JITNEY_FP8_E4M3 = 0,
@@ -349,6 +375,9 @@ typedef struct jitney_fp8_linear_args {
 
 jitney_status jitney_fp8_linear(const jitney_fp8_linear_args* args, jitney_stream stream);
 jitney_status jitney_fp8_linear_workspace(const jitney_fp8_linear_args* args, size_t* bytes);
+jitney_status jitney_fp8_linear_plan_create(const jitney_fp8_linear_args* args, jitney_plan** plan);
+jitney_status jitney_fp8_linear_plan_run(const jitney_plan* plan,
+                                         const jitney_fp8_linear_args* args, jitney_stream stream);
 
 /* The gradients of that call. The fields are those of jitney::Fp8LinearBackwardArgs; of the three
    gradients those that are not wanted are NULL. */
@@ -372,6 +401,11 @@ jitney_status jitney_fp8_linear_backward(const jitney_fp8_linear_backward_args* 
                                          jitney_stream stream);
 jitney_status jitney_fp8_linear_backward_workspace(const jitney_fp8_linear_backward_args* args,
                                                    size_t* bytes);
+jitney_status jitney_fp8_linear_backward_plan_create(const jitney_fp8_linear_backward_args* args,
+                                                     jitney_plan** plan);
+jitney_status jitney_fp8_linear_backward_plan_run(const jitney_plan* plan,
+                                                  const jitney_fp8_linear_backward_args* args,
+                                                  jitney_stream stream);
 
 /* Which kernel a call would run, and why not the others, as the JSON that `jitney explain --json`
    prints. Pointers of the tensors' data may be NULL. `arch` ("sm_90a") may be NULL: then it is the
