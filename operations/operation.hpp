@@ -30,9 +30,9 @@ namespace jitney {
 //   has_no_rows(problem)                nothing to compute, and no geometry to ask for
 //   rank(problem, facts, kernel)        the candidates, and the choice of the first accepted;
 //                                       `kernel` is the only one where it is named
+//   rank_until_accepted(the same)       no candidate behind the accepted one; may be missing
 //   computes(problem), computes(choice) whether more is done than to write what is known of
-//   nothing;
-//                                       may be missing where it always is
+//                                       nothing; may be missing where it always is
 //   steps(choice), scratch(choice)      what is launched, and the memory beside the tensors
 //   scratch_anywhere(problem, choice, facts)        that memory wherever the tensors will lie; may
 //                                                   be missing where it is the same

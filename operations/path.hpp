@@ -47,11 +47,18 @@ typename OperationOf<Args>::Choice choose(const typename OperationOf<Args>::Prob
                                           const policy::DeviceFacts& facts,
                                           const Decision& decision, std::string_view device) {
     using Op = OperationOf<Args>;
-    auto ranking = Op::rank(problem, facts, decision.kernel);
+    const auto rank = [&](std::optional<policy::KernelId> kernel) {
+        if constexpr (requires { Op::rank_until_accepted(problem, facts, kernel); }) {
+            return Op::rank_until_accepted(problem, facts, kernel);
+        } else {
+            return Op::rank(problem, facts, kernel);
+        }
+    };
+    auto ranking = rank(decision.kernel);
     if (ranking.choice) return *std::move(ranking.choice);
     if (decision.kernel && ranking.candidates.size() > 1) {
         refuse_or_warn(ranking.candidates, decision, Op::name);
-        ranking = Op::rank(problem, facts, std::nullopt);
+        ranking = rank(std::nullopt);
         if (ranking.choice) return *std::move(ranking.choice);
     }
     throw_none(ranking.candidates, Op::name, device, Op::otherwise);

@@ -261,10 +261,8 @@ AttentionChoice choice_of(const AttentionProblem& problem, const Fitting& fittin
     return choice;
 }
 
-}  // namespace
-
-Ranking<AttentionChoice> rank_attention(const AttentionProblem& problem, const DeviceFacts& facts,
-                                        std::optional<KernelId> forced) {
+Ranking<AttentionChoice> rank(const AttentionProblem& problem, const DeviceFacts& facts,
+                              std::optional<KernelId> forced, bool until_accepted) {
     Ranking<AttentionChoice> ranking;
     const auto order = order_of(problem);
     ranking.candidates.reserve(order.size());
@@ -278,14 +276,28 @@ Ranking<AttentionChoice> rank_attention(const AttentionProblem& problem, const D
             ranking.choice = choice_of(problem, fitting, facts);
         }
         ranking.candidates.push_back(candidate);
+        if (until_accepted && ranking.choice) break;
     }
     return ranking;
+}
+
+}  // namespace
+
+Ranking<AttentionChoice> rank_attention(const AttentionProblem& problem, const DeviceFacts& facts,
+                                        std::optional<KernelId> forced) {
+    return rank(problem, facts, forced, false);
+}
+
+Ranking<AttentionChoice> rank_until_accepted(const AttentionProblem& problem,
+                                             const DeviceFacts& facts,
+                                             std::optional<KernelId> forced) {
+    return rank(problem, facts, forced, true);
 }
 
 std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
                                                 const DeviceFacts& facts,
                                                 std::optional<KernelId> forced) {
-    return rank_attention(problem, facts, forced).choice;
+    return rank_until_accepted(problem, facts, forced).choice;
 }
 
 std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const DeviceFacts& facts) {

@@ -120,6 +120,11 @@ struct AttentionChoice {
 Ranking<AttentionChoice> rank_attention(const AttentionProblem& problem, const DeviceFacts& facts,
                                         std::optional<KernelId> forced = {});
 
+// The same, but for the kernels behind the one that runs, which are not asked.
+Ranking<AttentionChoice> rank_until_accepted(const AttentionProblem& problem,
+                                             const DeviceFacts& facts,
+                                             std::optional<KernelId> forced = {});
+
 // Its choice alone.
 std::optional<AttentionChoice> choose_attention(const AttentionProblem& problem,
                                                 const DeviceFacts& facts,

@@ -61,6 +61,11 @@ struct OperationOf<AttentionArgs> {
                                 std::optional<policy::KernelId> kernel) {
         return policy::rank_attention(problem, facts, kernel);
     }
+    static Ranking<Choice> rank_until_accepted(const Problem& problem,
+                                               const policy::DeviceFacts& facts,
+                                               std::optional<policy::KernelId> kernel) {
+        return policy::rank_until_accepted(problem, facts, kernel);
+    }
     static Steps steps(const Choice& choice) noexcept {
         Steps steps;
         for (const auto& helper : {choice.work_map, choice.mask_bits}) {

@@ -203,6 +203,15 @@ TEST_CASE("the choice is the first candidate that is accepted, every time") {
             if (candidate.accepted() && first == nullptr) first = &candidate.kernel;
         }
         REQUIRE(choice.has_value() == (first != nullptr));
+        // The same answers, up to the accepted one, or all where there is none.
+        const auto asked = rank_until_accepted(problem, facts).candidates;
+        REQUIRE(asked.size() <= candidates.size());
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+            REQUIRE(asked[i].kernel == candidates[i].kernel);
+            REQUIRE(asked[i].reason == candidates[i].reason);
+            REQUIRE(asked[i].accepted() == (first != nullptr && i + 1 == asked.size()));
+        }
+        REQUIRE((choice || asked.size() == candidates.size()));
         if (!choice) continue;
         REQUIRE(choice->spec.kernel == *first);
         REQUIRE(choice->spec == again->spec);
