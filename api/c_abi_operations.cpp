@@ -4,8 +4,8 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
-#include "api/c_abi_explain.hpp"
 #include "jitney/explain.hpp"
+#include "jitney/operations.hpp"
 #include "operations/all_fields.hpp"
 #include "operations/last_run.hpp"
 #include "operations/refuse.hpp"
@@ -22,14 +22,14 @@ jitney_status operation(const Body& body) noexcept {
     });
 }
 
-// `question` asks the C++ API.
+// `question` asks the C++ API for a text.
 template <class Question>
-jitney_status explain_call(const char** json, const Question& question) noexcept {
+jitney_status answer(const char** json, const Question& question) noexcept {
     return guarded([&] {
         if (json == nullptr) checks::refuse("json is null: point it to where the text shall go");
         *json = nullptr;
         thread_local std::string shown;
-        shown = json_of(question());
+        shown = question();
         *json = shown.c_str();
     });
 }
@@ -64,23 +64,38 @@ extern "C" {
 using namespace jitney;
 using namespace jitney::c_abi;
 
-#define JITNEY_DEFINE_CALLS(name, call, Args)                                                    \
-    jitney_status jitney_##call(const jitney_##name##_args* args, jitney_stream stream) {        \
-        return operation([&] { jitney::call(JITNEY_C_ARGUMENTS(name, Args, args), stream); });   \
-    }                                                                                            \
-    jitney_status jitney_explain_##name(const jitney_##name##_args* args, const char* arch,      \
-                                        const char** json) {                                     \
-        return explain_call(                                                                     \
-            json, [&] { return explain(JITNEY_C_ARGUMENTS(name, Args, args), arch_of(arch)); }); \
-    }                                                                                            \
-    jitney_status jitney_##name##_workspace(const jitney_##name##_args* args, size_t* bytes) {   \
-        return workspace_of(                                                                     \
-            bytes, [&] { return bytes_of_workspace(JITNEY_C_ARGUMENTS(name, Args, args)); });    \
+#define JITNEY_DEFINE_CALLS(name, call, Args)                                                  \
+    jitney_status jitney_##call(const jitney_##name##_args* args, jitney_stream stream) {      \
+        return operation([&] { jitney::call(JITNEY_C_ARGUMENTS(name, Args, args), stream); }); \
+    }                                                                                          \
+    jitney_status jitney_explain_##name(const jitney_##name##_args* args, const char* arch,    \
+                                        const char** json) {                                   \
+        return answer(json, [&] {                                                              \
+            return json_of(explain(JITNEY_C_ARGUMENTS(name, Args, args), arch_of(arch)));      \
+        });                                                                                    \
+    }                                                                                          \
+    jitney_status jitney_##name##_workspace(const jitney_##name##_args* args, size_t* bytes) { \
+        return workspace_of(                                                                   \
+            bytes, [&] { return bytes_of_workspace(JITNEY_C_ARGUMENTS(name, Args, args)); });  \
     }
 
 JITNEY_FOR_EACH_OPERATION(JITNEY_DEFINE_CALLS)
 
 #undef JITNEY_DEFINE_CALLS
+
+// By the name of the operation.
+jitney_status jitney_operations_json(const char** json) {
+    return answer(json, operations_json);
+}
+
+jitney_status jitney_run_operation(const char* name, const void* args, jitney_stream stream) {
+    return operation([&] { run_operation(text(name, "name"), args, stream); });
+}
+
+jitney_status jitney_explain_operation(const char* name, const void* args, const char* arch,
+                                       const char** json) {
+    return answer(json, [&] { return explain_operation(text(name, "name"), args, arch_of(arch)); });
+}
 
 // Those of attention that name a kernel.
 jitney_status jitney_attn_prefill(const jitney_attention_args* args, int variant,

@@ -4,7 +4,7 @@
 
 #include "api/c_abi_arguments.hpp"
 #include "api/c_abi_error.hpp"
-#include "api/c_abi_explain.hpp"
+#include "jitney/operations.hpp"
 #include "jitney/plan.hpp"
 #include "operations/all_fields.hpp"
 #include "operations/last_run.hpp"

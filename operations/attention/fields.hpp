@@ -26,13 +26,15 @@ struct CallFields<AttentionArgs> {
     using C = jitney_attention_args;
     static constexpr auto c_first = &C::causal;
     static constexpr const char* does = "softmax(scale * q k^T) v";
+    // In host memory, what the index tensors hold.
+    static void check_values(const Args& args);
     static constexpr bool appends(const Args& args) noexcept { return args.new_k.has_value(); }
     static constexpr FieldText heads{"[q_heads]", "fp32"};
     static constexpr FieldText new_rows{"[batch, new_len, kv_heads, head_dim]", fields::kFloating};
     static constexpr std::tuple all{
         fields::read("q", &Args::q)
             .told("queries",
-                  {"[batch, q_len, q_heads, head_dim] | [total_q, q_heads, head_dim]",
+                  {"qo_indptr: [total_q, q_heads, head_dim] | [batch, q_len, q_heads, head_dim]",
                    fields::kFloating},
                   &C::q),
         fields::updated("k", &Args::k)
@@ -55,7 +57,7 @@ struct CallFields<AttentionArgs> {
                   &C::scale),
         fields::written("lse", &Args::lse)
             .told("natural log of the sum of each row's exponentials",
-                  {"[batch, q_heads, q_len] | [total_q, q_heads]", "fp32"}, &C::lse),
+                  {"qo_indptr: [total_q, q_heads] | [batch, q_heads, q_len]", "fp32"}, &C::lse),
         fields::read("qo_indptr", &Args::qo_indptr)
             .told("ragged queries: request b has the rows qo_indptr[b] to qo_indptr[b + 1] of q",
                   fields::kEnds, &C::qo_indptr),

@@ -33,6 +33,7 @@ int main(int count, char** arguments) {
         fp8_gemm_tests();
         fp8_linear_tests();
         explain_tests();
+        operations_tests();
         scope_tests();
         serving_tests();
         plan_tests();

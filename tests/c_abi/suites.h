@@ -18,6 +18,7 @@ void without_gpu_tests(void);
 void prewarm_tests(const char* directory);
 void model_tests(void);
 void compile_tests(const char* directory);
+void operations_tests(void);
 void rotary_tests(void);
 void kernel_tests(void);
 void logits_tests(void);

@@ -427,6 +427,16 @@ jitney_status jitney_explain_fp8_linear(const jitney_fp8_linear_args* args, cons
 jitney_status jitney_explain_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
                                                  const char* arch, const char** json);
 
+/* Every operation and its arguments as JSON, which `jitney ops --json` prints: what a binding can
+   be made of. jitney/operations.hpp says what its members mean; `c` has where each field stands in
+   the struct of its operation. */
+jitney_status jitney_operations_json(const char** json);
+/* The calls of an operation by its name ("append_kv"), on its struct: jitney_append_kv, and
+   jitney_explain_append_kv. */
+jitney_status jitney_run_operation(const char* name, const void* args, jitney_stream stream);
+jitney_status jitney_explain_operation(const char* name, const void* args, const char* arch,
+                                       const char** json);
+
 typedef enum jitney_backend { JITNEY_JIT = 0, JITNEY_REFERENCE = 1 } jitney_backend;
 
 /* From here to the jitney_pop() that belongs to it, the calls of this thread use this

@@ -6,12 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "api/c_abi_explain.hpp"
-
 #include "api/json_text.hpp"
-#include "jitney/explain.hpp"
+#include "jitney/operations.hpp"
 
-namespace jitney::c_abi {
+namespace jitney {
 namespace {
 
 std::string candidates_of(const std::vector<ExplainedCandidate>& all) {
@@ -44,12 +42,13 @@ std::string json_of(const ExplainedLaunches& explanation) {
 std::string json_of(const Explanation& explanation) {
     return fmt::format(
         R"({{"arch":{},"chosen":{},"grid":[{}],"block":[{}],"shared_bytes":{},"splits":{},)"
-        R"("batch_invariant":{},"split_keys":{},"workspace_bytes":{},"candidates":[{}]}})",
+        R"("batch_invariant":{},"split_keys":{},"workspace_bytes":{},"before":{},"candidates":[{}]}})",
         quoted(explanation.arch),
         explanation.chosen.empty() ? std::string("null") : quoted(explanation.chosen),
         fmt::join(explanation.grid, ","), fmt::join(explanation.block, ","),
         explanation.shared_bytes, explanation.splits, explanation.batch_invariant,
-        explanation.split_keys, explanation.workspace_bytes, candidates_of(explanation.candidates));
+        explanation.split_keys, explanation.workspace_bytes, quoted_list(explanation.before),
+        candidates_of(explanation.candidates));
 }
 
-}  // namespace jitney::c_abi
+}  // namespace jitney
