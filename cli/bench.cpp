@@ -16,7 +16,6 @@
 #include "cli/bench_limits.hpp"
 #include "cli/errors.hpp"
 #include "cli/output.hpp"
-#include "runtime/device.hpp"
 
 namespace jitney::cli {
 
@@ -108,7 +107,7 @@ Result on_gpu(int ordinal, const BenchOptions& options,
     const std::vector<BenchCall> calls = bench.calls(make);
     Result result;
     result.gpu = true;
-    result.device = bench.device().name;
+    result.device = bench.gpu().name;
     result.samples = bench.measure(calls, options.samples);
     result.ran = last_run();
     result.copy_gbs = bench.copy_bandwidth();

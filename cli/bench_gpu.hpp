@@ -1,27 +1,20 @@
-// Times calls on a GPU with the driver's events.
+// Times calls on a GPU.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "cli/bench.hpp"
 #include "cli/memory.hpp"
 
-namespace jitney::runtime {
-class DeviceScope;
-struct DeviceInfo;
-}  // namespace jitney::runtime
-
 namespace jitney::cli {
 
 class GpuBench {
   public:
-    explicit GpuBench(int ordinal);
-    ~GpuBench();
+    explicit GpuBench(int index);
     GpuBench(const GpuBench&) = delete;
     GpuBench& operator=(const GpuBench&) = delete;
 
-    const runtime::DeviceInfo& device() const { return device_; }
+    const GpuInfo& gpu() const { return gpu_; }
 
     // Independent calls, with memory of their own, which together are several times the L2.
     std::vector<BenchCall> calls(const std::function<BenchCall(Device)>& make);
@@ -31,14 +24,13 @@ class GpuBench {
     double copy_bandwidth();
 
   private:
-    struct Events;
     double milliseconds(const std::function<void()>& work);
 
-    const runtime::DeviceInfo& device_;
-    std::unique_ptr<runtime::DeviceScope> scope_;
-    std::unique_ptr<Events> events_;
-    std::vector<DeviceMemory> memory_;
-    DeviceMemory flush_;
+    GpuInfo gpu_;
+    GpuScope scope_;
+    GpuTimer timer_;
+    std::vector<GpuMemory> memory_;
+    GpuMemory flush_;
 };
 
 }  // namespace jitney::cli

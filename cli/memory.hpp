@@ -3,17 +3,13 @@
 
 #include <cstddef>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "jitney/gpu.hpp"
 #include "jitney/tensor.hpp"
-
-namespace jitney::runtime {
-class DeviceScope;
-}
 
 namespace jitney::cli {
 
@@ -24,26 +20,6 @@ std::size_t bytes_of(const Tensor& tensor);
 double bytes_of(std::span<Tensor* const> tensors);
 // For people: "3.5 GB".
 std::string text_of_bytes(double bytes);
-
-// Memory of the current device.
-class DeviceMemory {
-  public:
-    explicit DeviceMemory(std::size_t bytes);
-    DeviceMemory(DeviceMemory&& other) noexcept;
-    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
-    ~DeviceMemory();
-
-    void* data() const { return data_; }
-    std::size_t bytes() const { return bytes_; }
-
-  private:
-    void* data_ = nullptr;
-    std::size_t bytes_ = 0;
-};
-
-void copy_to_device(void* device, const void* host, std::size_t bytes);
-void copy_to_host(void* host, const void* device, std::size_t bytes);
-void synchronize();
 
 // A contiguous tensor in host memory that it owns.
 class HostTensor {
@@ -64,7 +40,6 @@ class Stage {
   public:
     // No value: the host.
     explicit Stage(std::optional<int> gpu);
-    ~Stage();
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
@@ -85,8 +60,8 @@ class Stage {
     Tensor place(const Tensor& host);
 
     std::optional<int> gpu_;
-    std::unique_ptr<runtime::DeviceScope> scope_;
-    std::deque<DeviceMemory> memory_;
+    std::optional<GpuScope> scope_;
+    std::deque<GpuMemory> memory_;
     std::vector<Output> outputs_;
 };
 

@@ -4,7 +4,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
-#include "runtime/driver.hpp"
+#include "jitney/gpu.hpp"
 
 namespace jitney::cli {
 
@@ -15,7 +15,7 @@ void PrewarmTargets::add_to(CLI::App& command) {
 
 std::vector<std::string> PrewarmTargets::names() const {
     if (!archs.empty()) return archs;
-    if (!runtime::driver_available()) {
+    if (gpu_count() == 0) {
         refuse(
             "--model and --linear need an --arch, such as sm_90a, where there is no GPU to look "
             "at");

@@ -37,10 +37,10 @@ CHOICE = re.compile(r"operations/\w+/(?:choose|tile|splits|update|column_sums)\.
 REFERENCE = re.compile(r"operations/(?:reference/\w+|\w+/reference\w*)\.[ch]pp")
 
 # The files of the command that look behind the public headers, at what those do not tell: the cache
-# and the machine, whose state doctor shows, and GPU memory and times.
+# and the machine, whose state doctor shows.
 BEHIND_PUBLIC = re.compile(
-    r"cli/(?:backend_choice|bench|bench_data|bench_gpu|cache|compare|doctor_cuda|doctor_settings"
-    r"|linear_problem|logits_option|memory|prewarm_targets|run_attention|run_rotary)\.cpp"
+    r"cli/(?:backend_choice|cache|compare|doctor_cuda|doctor_settings|linear_problem|logits_option"
+    r"|run_attention|run_rotary)\.cpp"
 )
 
 # Directories of headers that are named jitney/...
