@@ -82,6 +82,7 @@ void build(CLI::App& root, Request& request, bool& version) {
         "Every command takes --json and --help. Exit status: 0; 2 where the command line\n"
         "or an input is wrong; 1 where anything else fails.");
     add_prewarm(root, request);
+    add_ops(root, request);
     add_run(root, request);
     add_explain(root, request);
     add_cache(root, request);

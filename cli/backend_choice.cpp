@@ -1,41 +1,23 @@
 #include "cli/backend_choice.hpp"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
-#include "policy/kernels.hpp"
-#include "runtime/device.hpp"
-#include "runtime/driver.hpp"
-#include "runtime/environment.hpp"
+#include "jitney/gpu.hpp"
 
 namespace jitney::cli {
-namespace {
 
-// The operation that a command is called after, as the registry has it.
-std::string operation_named(std::string command) {
-    if (command == "rotary") return "rotary_emb";
-    std::ranges::replace(command, '-', '_');
-    return command;
-}
-
-}  // namespace
-
-void BackendOptions::add_to(CLI::App& command) {
+void BackendOptions::add_to(CLI::App& command, const OperationInfo& operation) {
     add_word(command, "--backend", backend, {"jit", "reference"},
              "Where to compute (jit where there is a GPU, else reference)");
-    add_force(command, force, "Run this kernel or fail");
+    add_force(command, operation, force, "Run this kernel or fail");
     add_integer(command, "--device", device, 0, 63, "The GPU, numbered from 0 (0)");
 }
 
-void add_force(CLI::App& command, std::string& force, const std::string& description) {
-    const std::string operation = operation_named(command.get_name());
-    std::vector<std::string> names;
-    for (const policy::KernelInfo& kernel : policy::kernels()) {
-        if (!kernel.helper && kernel.operation == operation) names.emplace_back(kernel.name);
-    }
-    add_word(command, "--force", force, std::move(names), description)->type_name("KERNEL");
+void add_force(CLI::App& command, const OperationInfo& operation, std::string& force,
+               const std::string& description) {
+    add_word(command, "--force", force, operation.kernels, description)->type_name("KERNEL");
 }
 
 BackendChoice choose_backend(const BackendOptions& options) {
@@ -56,12 +38,11 @@ BackendChoice choose_backend(const BackendOptions& options) {
         choice.scope =
             std::make_unique<Scope>(options.backend == "jit" ? Backend::jit : Backend::reference);
     }
-    const bool reference = options.backend == "reference" ||
-                           (!gpu_meant && (!runtime::driver_available() ||
-                                           runtime::environment("JITNEY_BACKEND") == "reference"));
+    const bool reference =
+        options.backend == "reference" || (!gpu_meant && default_backend() == Backend::reference);
     if (!reference) {
         const int device = options.device < 0 ? 0 : options.device;
-        runtime::device(device);  // throws where there is none
+        gpu_info(device);  // throws where there is none
         choice.gpu = device;
     }
     return choice;

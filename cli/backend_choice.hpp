@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jitney/backend.hpp"
+#include "jitney/operations.hpp"
 
 namespace CLI {
 class App;
@@ -18,11 +19,12 @@ struct BackendOptions {
     std::string force;    // a kernel's name
     int device = -1;      // the GPU; -1: not given
 
-    void add_to(CLI::App& command);
+    void add_to(CLI::App& command, const OperationInfo& operation);
 };
 
-// --force: a kernel of the operation that the command is called after.
-void add_force(CLI::App& command, std::string& force, const std::string& description);
+// --force: a kernel of the operation.
+void add_force(CLI::App& command, const OperationInfo& operation, std::string& force,
+               const std::string& description);
 
 struct BackendChoice {
     std::optional<int> gpu;        // no value: the reference backend, on the host

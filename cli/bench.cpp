@@ -164,7 +164,7 @@ Result on_host(const BenchOptions& options, const std::function<BenchCall(Device
 }  // namespace
 
 void BenchOptions::add_to(CLI::App& command) {
-    backend.add_to(command);
+    backend.add_to(command, operation_of(command));
     add_integer(command, "--samples", samples, 1, 1000000,
                 "Samples to take (as many as fit into three seconds)");
 }

@@ -1,6 +1,7 @@
 #include "cli/command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <utility>
 
 namespace jitney::cli {
@@ -19,6 +20,16 @@ CLI::App& add_command(CLI::App& parent, Request& request, const std::string& nam
     CLI::App& command = add_group(parent, request, name, description);
     command.callback([&request, action = std::move(action)] { request.action = action; });
     return command;
+}
+
+std::string command_of(const OperationInfo& operation) {
+    std::string name = operation.name;
+    std::ranges::replace(name, '_', '-');
+    return name;
+}
+
+const OperationInfo& operation_of(const CLI::App& command) {
+    return *std::ranges::find(operations(), command.get_name(), command_of);
 }
 
 }  // namespace jitney::cli

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "jitney/operations.hpp"
+
 namespace CLI {
 class App;
 }
@@ -25,6 +27,11 @@ CLI::App& add_command(CLI::App& parent, Request& request, const std::string& nam
 CLI::App& add_group(CLI::App& parent, Request& request, const std::string& name,
                     const std::string& description);
 
+// The name of an operation's command, "append-kv"; and the operation of the command that is called
+// after it.
+std::string command_of(const OperationInfo& operation);
+const OperationInfo& operation_of(const CLI::App& command);
+
 // One a file.
 void add_prewarm(CLI::App& root, Request& request);
 void add_run(CLI::App& root, Request& request);
@@ -32,5 +39,6 @@ void add_explain(CLI::App& root, Request& request);
 void add_cache(CLI::App& root, Request& request);
 void add_doctor(CLI::App& root, Request& request);
 void add_bench(CLI::App& root, Request& request);
+void add_ops(CLI::App& root, Request& request);
 
 }  // namespace jitney::cli

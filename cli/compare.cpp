@@ -5,14 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
 #include "cli/safetensors_header.hpp"
-#include "operations/reference/numeric.hpp"
+#include "cli/sizes.hpp"
+#include "jitney/elements.hpp"
 
 namespace jitney::cli {
 
@@ -20,42 +20,10 @@ namespace {
 
 constexpr double kDefaultTolerance = 0.02;
 
-template <class Element>
-Element element(const Tensor& tensor, std::int64_t index) {
-    return static_cast<const Element*>(tensor.data)[index];
-}
-
-// An element of a contiguous host tensor.
-double value_at(const Tensor& tensor, std::int64_t index) {
-    switch (tensor.dtype) {
-        case DType::fp32:
-            return element<float>(tensor, index);
-        case DType::fp16:
-            return reference::from_fp16(element<std::uint16_t>(tensor, index));
-        case DType::bf16:
-            return reference::from_bf16(element<std::uint16_t>(tensor, index));
-        case DType::fp8_e4m3:
-            return reference::from_e4m3(element<std::uint8_t>(tensor, index));
-        case DType::fp8_e5m2:
-            return reference::from_e5m2(element<std::uint8_t>(tensor, index));
-        case DType::boolean:
-            return element<std::uint8_t>(tensor, index);
-        case DType::int32:
-            return element<std::int32_t>(tensor, index);
-        case DType::int64:
-            return static_cast<double>(element<std::int64_t>(tensor, index));
-    }
-    return std::numeric_limits<double>::quiet_NaN();
-}
-
 double distance(double a, double b) {
     if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
     const double error = std::abs(a - b);
     return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
-}
-
-Shape shape_of(const Tensor& tensor) {
-    return {tensor.shape.begin(), tensor.shape.begin() + tensor.ndim};
 }
 
 Json number(double value) {
@@ -113,7 +81,7 @@ Difference compare(const ExpectOptions& options, const TensorsByName& results) {
                                text_of_name(name), text_of_shape(wanted), text_of_shape(is)));
         }
         for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-            const double error = distance(value_at(result->second, i), value_at(tensor, i));
+            const double error = distance(element_of(result->second, i), element_of(tensor, i));
             difference.max_abs_error = std::max(difference.max_abs_error, error);
             sum += error;
         }

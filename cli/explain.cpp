@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,11 +17,13 @@
 #include "cli/backend_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
+#include "cli/field_problem.hpp"
 #include "cli/linear_problem.hpp"
 #include "cli/merge_states_problem.hpp"
 #include "cli/output.hpp"
 #include "cli/problem.hpp"
 #include "jitney/backend.hpp"
+#include "jitney/operations.hpp"
 
 namespace jitney::cli {
 
@@ -28,119 +31,91 @@ namespace {
 
 template <class Problem>
 struct Options {
-    Problem problem;
+    Problem problem{};
     std::string arch;
     std::string force;
     int device = -1;
 };
 
-Json json_of(const std::vector<ExplainedCandidate>& candidates) {
-    Json all = Json::array();
-    for (const ExplainedCandidate& each : candidates) {
-        all.push_back(
-            {{"kernel", each.kernel}, {"accepted", each.accepted}, {"reason", each.reason}});
-    }
-    return all;
-}
-
-void print_table(const std::vector<ExplainedCandidate>& candidates) {
+void print_table(const Json& candidates) {
     if (candidates.empty()) return;
     Table table({"candidate", "accepted", "reason"});
-    for (const ExplainedCandidate& each : candidates)
-        table.add({each.kernel, each.accepted ? "yes" : "no", each.reason});
+    for (const Json& each : candidates)
+        table.add({each["kernel"], each["accepted"] ? "yes" : "no", each["reason"]});
     print("\n" + table.text());
 }
 
-void print_nothing(const std::string& arch, const std::vector<ExplainedCandidate>& candidates) {
-    if (candidates.empty()) {
+void print_nothing(const Json& explanation) {
+    if (explanation["candidates"].empty()) {
         print("chosen  nothing: there is nothing to compute\n");
     } else {
-        print(fmt::format("chosen  nothing: no kernel runs this on {}\n", arch));
+        print(fmt::format("chosen  nothing: no kernel runs this on {}\n",
+                          explanation["arch"].get<std::string>()));
     }
 }
 
-std::string text_of(const std::array<unsigned, 3>& sizes) {
-    return fmt::format("{}", fmt::join(sizes, " x "));
+std::string sizes_of(const Json& sizes) {
+    return fmt::format("{}", fmt::join(sizes.get<std::vector<unsigned>>(), " x "));
 }
 
-void print_explanation(const Explanation& explanation, bool json) {
-    const bool found = !explanation.chosen.empty();
-    if (json) {
-        print_json({{"arch", explanation.arch},
-                    {"chosen", found ? Json(explanation.chosen) : Json(nullptr)},
-                    {"grid", explanation.grid},
-                    {"block", explanation.block},
-                    {"shared_bytes", explanation.shared_bytes},
-                    {"splits", explanation.splits},
-                    {"batch_invariant", explanation.batch_invariant},
-                    {"split_keys", explanation.split_keys},
-                    {"workspace_bytes", explanation.workspace_bytes},
-                    {"before", explanation.before},
-                    {"candidates", json_of(explanation.candidates)}});
-        return;
+std::string bytes_of(const Json& bytes) {
+    return fmt::format("{} bytes", bytes.get<std::size_t>());
+}
+
+void print_one(const Json& explanation) {
+    Table facts({"chosen", explanation["chosen"]});
+    facts.add({"grid", sizes_of(explanation["grid"])});
+    facts.add({"block", sizes_of(explanation["block"])});
+    facts.add({"shared memory", bytes_of(explanation["shared_bytes"]) + " a block"});
+    facts.add({"splits", explanation["splits"].dump()});
+    if (explanation["batch_invariant"]) {
+        facts.add({"batch-invariant",
+                   fmt::format("parts of at least {} keys", explanation["split_keys"].dump())});
     }
-    if (found) {
-        Table facts({"chosen", explanation.chosen});
-        facts.add({"grid", text_of(explanation.grid)});
-        facts.add({"block", text_of(explanation.block)});
-        facts.add({"shared memory", fmt::format("{} bytes a block", explanation.shared_bytes)});
-        facts.add({"splits", std::to_string(explanation.splits)});
-        if (explanation.batch_invariant) {
-            facts.add({"batch-invariant",
-                       fmt::format("parts of at least {} keys", explanation.split_keys)});
-        }
-        facts.add({"workspace", fmt::format("{} bytes", explanation.workspace_bytes)});
-        for (const std::string& spec : explanation.before)
-            facts.add({"goes ahead", spec});
-        print(facts.text());
+    facts.add({"workspace", bytes_of(explanation["workspace_bytes"])});
+    for (const Json& spec : explanation["before"])
+        facts.add({"goes ahead", spec});
+    print(facts.text());
+}
+
+void print_launches(const Json& explanation) {
+    Table table({"launched", "grid", "block", "shared memory>", "splits>", "workspace>"});
+    for (const Json& each : explanation["launches"]) {
+        table.add({each["spec"], sizes_of(each["grid"]), sizes_of(each["block"]),
+                   each["shared_bytes"].dump(), each["splits"].dump(),
+                   each["workspace_bytes"].dump()});
+    }
+    print(table.text());
+    print("workspace of the call: " + bytes_of(explanation["workspace_bytes"]) + "\n");
+}
+
+void print_explanation(const std::string& text, bool json) {
+    const Json explanation = Json::parse(text);
+    if (json) return print_json(explanation);
+    const bool several = explanation.contains("launches");
+    if (several ? explanation["launches"].empty() : explanation["chosen"].is_null()) {
+        print_nothing(explanation);
+    } else if (several) {
+        print_launches(explanation);
     } else {
-        print_nothing(explanation.arch, explanation.candidates);
+        print_one(explanation);
     }
-    print_table(explanation.candidates);
-}
-
-void print_explanation(const ExplainedLaunches& explanation, bool json) {
-    if (json) {
-        Json launches = Json::array();
-        for (const ExplainedLaunch& each : explanation.launches) {
-            launches.push_back({{"spec", each.spec},
-                                {"grid", each.grid},
-                                {"block", each.block},
-                                {"shared_bytes", each.shared_bytes},
-                                {"splits", each.splits},
-                                {"workspace_bytes", each.workspace_bytes}});
-        }
-        print_json({{"arch", explanation.arch},
-                    {"launches", std::move(launches)},
-                    {"workspace_bytes", explanation.workspace_bytes},
-                    {"candidates", json_of(explanation.candidates)}});
-        return;
-    }
-    if (explanation.launches.empty()) {
-        print_nothing(explanation.arch, explanation.candidates);
-    } else {
-        Table table({"launched", "grid", "block", "shared memory>", "splits>", "workspace>"});
-        for (const ExplainedLaunch& each : explanation.launches) {
-            table.add({each.spec, text_of(each.grid), text_of(each.block),
-                       std::to_string(each.shared_bytes), std::to_string(each.splits),
-                       std::to_string(each.workspace_bytes)});
-        }
-        print(table.text());
-        print(fmt::format("workspace of the call: {} bytes\n", explanation.workspace_bytes));
-    }
-    print_table(explanation.candidates);
+    print_table(explanation["candidates"]);
 }
 
 template <class Args>
-void explain_call(const Args& args, const std::string& arch, bool json) {
-    print_explanation(explain(args, arch), json);
+std::string explained(const Args& args, const std::string& arch) {
+    return json_of(explain(args, arch));
 }
-void explain_call(const MergeStatesCall& call, const std::string& arch, bool json) {
-    explain_call(call.arguments(), arch, json);
+std::string explained(const MergeStatesCall& call, const std::string& arch) {
+    return explained(call.arguments(), arch);
+}
+std::string explained(const FieldProblem::Call& call, const std::string& arch) {
+    return explain_operation(call.operation, call.args->args(), arch);
 }
 template <class... Args>
-void explain_call(const std::variant<Args...>& calls, const std::string& arch, bool json) {
-    std::visit([&](const auto& args) { explain_call(args, arch, json); }, calls);
+std::string explained(const std::variant<Args...>& calls, const std::string& arch) {
+    return std::visit([&](const auto& args) { return explained(args, arch); }, calls);
 }
 
 template <class Problem>
@@ -151,48 +126,53 @@ int explain_problem(const Options<Problem>& options, bool json) {
     std::optional<Scope> scope;
     if (!options.force.empty()) scope.emplace(options.force);
     const Device device = {DeviceType::cuda, options.device < 0 ? 0 : options.device};
-    explain_call(options.problem.arguments(device), options.arch, json);
+    print_explanation(explained(options.problem.arguments(device), options.arch), json);
     return kSuccess;
 }
 
 template <class Problem>
-CLI::App& add_operation(CLI::App& group, Request& request, const std::string& name,
-                        const std::string& description,
-                        const std::shared_ptr<Options<Problem>>& options) {
-    CLI::App& command = add_command(group, request, name, description, [options](bool json) {
-        return explain_problem(*options, json);
-    });
+void add_problem(CLI::App& group, Request& request, const OperationInfo& operation,
+                 Options<Problem> made = {}) {
+    const auto options = std::make_shared<Options<Problem>>(std::move(made));
+    CLI::App& command =
+        add_command(group, request, command_of(operation), operation.does,
+                    [options](bool json) { return explain_problem(*options, json); });
     options->problem.add_to(command);
     command.add_option("--arch", options->arch, "For a common GPU of this architecture: sm_90a")
         ->type_name("ARCH");
     add_integer(command, "--device", options->device, 0, 63, "For this GPU (0)");
-    return command;
+    if constexpr (requires { options->problem.logits; }) {
+        options->problem.logits.add_to(command, "With the logits function in this file");
+        add_force(command, operation, options->force, "As where this kernel is asked for by name");
+    }
 }
+
+// Those whose problems are told in fewer words than their fields.
+using AddProblem = void (*)(CLI::App& group, Request& request, const OperationInfo& operation);
+template <class Problem>
+constexpr AddProblem kShort =
+    [](CLI::App& group, Request& request, const OperationInfo& operation) {
+        add_problem<Problem>(group, request, operation);
+    };
+const std::map<std::string_view, AddProblem> kShortProblems = {
+    {"attention", kShort<AttentionProblem>},      {"rotary", kShort<RotaryProblem>},
+    {"append_kv", kShort<AppendKvProblem>},       {"merge_states", kShort<MergeStatesProblem>},
+    {"fp8_quantize", kShort<Fp8QuantizeProblem>}, {"fp8_gemm", kShort<Fp8GemmProblem>},
+    {"fp8_linear", kShort<Fp8LinearProblem>}};
 
 }  // namespace
 
 void add_explain(CLI::App& root, Request& request) {
     CLI::App& group = add_group(root, request, "explain",
                                 "Say which specialization a problem gets, and why not the others");
-    const auto attention = std::make_shared<Options<AttentionProblem>>();
-    CLI::App& command =
-        add_operation(group, request, "attention", "Attention, of the shapes given", attention);
-    attention->problem.logits.add_to(command, "With the logits function in this file");
-    add_force(command, attention->force, "As where this kernel is asked for by name");
-    add_operation(group, request, "rotary", "Rotary position embedding, of the shapes given",
-                  std::make_shared<Options<RotaryProblem>>());
-    add_operation(group, request, "append-kv", "Appending new keys and values to a cache",
-                  std::make_shared<Options<AppendKvProblem>>());
-    add_operation(group, request, "merge-states", "Merging partial results of attention",
-                  std::make_shared<Options<MergeStatesProblem>>());
-    add_operation(group, request, "fp8-quantize",
-                  "Casting to an 8-bit floating format, of the shape given",
-                  std::make_shared<Options<Fp8QuantizeProblem>>());
-    add_operation(group, request, "fp8-gemm", "A product of FP8 matrices, of the shapes given",
-                  std::make_shared<Options<Fp8GemmProblem>>());
-    add_operation(group, request, "fp8-linear",
-                  "A linear layer on FP8, of the shapes given: all that a call launches",
-                  std::make_shared<Options<Fp8LinearProblem>>());
+    for (const OperationInfo& operation : operations()) {
+        const auto told = kShortProblems.find(operation.name);
+        if (told != kShortProblems.end()) {
+            told->second(group, request, operation);
+        } else {
+            add_problem<FieldProblem>(group, request, operation, {FieldProblem(operation), {}, {}});
+        }
+    }
 }
 
 }  // namespace jitney::cli

@@ -4,7 +4,6 @@
 
 #include "cli/errors.hpp"
 #include "cli/problem.hpp"
-#include "operations/fp8_linear/check.hpp"
 
 namespace jitney::cli {
 
@@ -35,7 +34,7 @@ std::variant<Fp8LinearArgs, Fp8LinearBackwardArgs> Fp8LinearProblem::arguments(
     }
     const Fp8Recipe recipe = form.recipe();
     const Tensor state = shaped("the state", {3, fp8_state_columns(recipe)}, DType::fp32, device);
-    const DType codes = checks::forward_format(recipe);
+    const DType codes = recipe.formats == Fp8Formats::e5m2 ? DType::fp8_e5m2 : DType::fp8_e4m3;
     const Fp8LinearSaved saved = {shaped("--x", x, codes, device),
                                   shaped("--weight", weight, codes, device),
                                   shaped("the scales", {2}, DType::fp32, device)};

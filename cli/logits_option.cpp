@@ -4,27 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <cstring>
-#include <span>
 
 #include "cli/errors.hpp"
 #include "cli/file.hpp"
-#include "cli/run.hpp"
-#include "operations/logits_access.hpp"
 
 namespace jitney::cli {
 
 namespace {
 
-using Parameter = detail::LogitsRecord::Parameter;
-
-std::span<const Parameter> parameters_of(const LogitsFunction& function) {
-    const detail::LogitsRecord* record = LogitsAccess::record(function);
-    if (record == nullptr) return {};
-    return record->parameters;
-}
+using Parameter = LogitsParameter;
 
 template <class Number>
-LogitsValue number_in(const Tensor& tensor, const Parameter& parameter, DType dtype) {
+Number number_in(const Tensor& tensor, const Parameter& parameter, DType dtype) {
     if (tensor.dtype != dtype || tensor.elements() != 1) {
         refuse(fmt::format("the tensor {} is the value of '{} {}', and must be one {}",
                            parameter.name, parameter.type, parameter.name, name_of(dtype)));
@@ -43,13 +34,6 @@ LogitsFunction read_logits(const std::string& path) {
 
 void LogitsOption::add_to(CLI::App& command, const std::string& description) {
     command.add_option("--logits", file, description)->type_name("FILE");
-}
-
-std::vector<std::string> parameter_names(const LogitsFunction& function) {
-    std::vector<std::string> names;
-    for (const Parameter& parameter : parameters_of(function))
-        names.push_back(parameter.name);
-    return names;
 }
 
 LogitsValues empty_values(const LogitsFunction& function) {
@@ -74,27 +58,22 @@ LogitsValues empty_values(const LogitsFunction& function) {
     return values;
 }
 
-LogitsValues values_in(Run& run, const LogitsFunction& function) {
-    LogitsValues values;
-    std::size_t i = 0;
-    for (const Parameter& parameter : parameters_of(function)) {
-        LogitsValue& value = values[i++];
-        const Tensor& tensor = run.at(parameter.name);
-        switch (parameter.kind) {
-            case LogitsValue::Kind::fp32:
-                value = number_in<float>(tensor, parameter, DType::fp32);
-                break;
-            case LogitsValue::Kind::int32:
-                value = number_in<std::int32_t>(tensor, parameter, DType::int32);
-                break;
-            case LogitsValue::Kind::int64:
-                value = number_in<long long>(tensor, parameter, DType::int64);
-                break;
-            default:
-                value = static_cast<const void*>(run.input(parameter.name).data);
-        }
+jitney_logits_value value_in(const Tensor& tensor, const Parameter& parameter) {
+    jitney_logits_value value{};
+    switch (parameter.kind) {
+        case LogitsValue::Kind::fp32:
+            value.fp32 = number_in<float>(tensor, parameter, DType::fp32);
+            break;
+        case LogitsValue::Kind::int32:
+            value.int32 = number_in<std::int32_t>(tensor, parameter, DType::int32);
+            break;
+        case LogitsValue::Kind::int64:
+            value.int64 = number_in<std::int64_t>(tensor, parameter, DType::int64);
+            break;
+        default:
+            value.pointer = tensor.data;
     }
-    return values;
+    return value;
 }
 
 }  // namespace jitney::cli

@@ -2,17 +2,17 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "jitney/jitney.h"
 #include "jitney/logits.hpp"
+#include "jitney/operations.hpp"
+#include "jitney/tensor.hpp"
 
 namespace CLI {
 class App;
 }
 
 namespace jitney::cli {
-
-class Run;
 
 // Of a file, or of what can be read to an end. Throws Error.
 LogitsFunction read_logits(const std::string& path);
@@ -24,13 +24,10 @@ struct LogitsOption {
     LogitsFunction function() const { return file.empty() ? LogitsFunction() : read_logits(file); }
 };
 
-// What it declares, in order.
-std::vector<std::string> parameter_names(const LogitsFunction& function);
-
 // Values for a call that is not made: each of its kind, and nothing in it.
 LogitsValues empty_values(const LogitsFunction& function);
-// Those in a run's file, in tensors that are called like the parameters: a number is a tensor of
-// one, a pointer is to the tensor's elements. Throws Error where there is no such tensor.
-LogitsValues values_in(Run& run, const LogitsFunction& function);
+// That of a tensor of the parameter's name: a number is a tensor of one, in host memory; a pointer
+// is to the tensor's elements. Throws Error where it is another.
+jitney_logits_value value_in(const Tensor& tensor, const LogitsParameter& parameter);
 
 }  // namespace jitney::cli

@@ -38,10 +38,7 @@ REFERENCE = re.compile(r"operations/(?:reference/\w+|\w+/reference\w*)\.[ch]pp")
 
 # The files of the command that look behind the public headers, at what those do not tell: the cache
 # and the machine, whose state doctor shows.
-BEHIND_PUBLIC = re.compile(
-    r"cli/(?:backend_choice|cache|compare|doctor_cuda|doctor_settings|linear_problem|logits_option"
-    r"|run_attention|run_rotary)\.cpp"
-)
+BEHIND_PUBLIC = re.compile(r"cli/(?:cache|doctor_cuda|doctor_settings)\.cpp")
 
 # Directories of headers that are named jitney/...
 PUBLIC_ROOTS = ("api/include/", "core/include/")

@@ -435,7 +435,7 @@ class RunFp8Gemm(support.CommandTest):
         refuse(["trans_b"], good)
         refuse(['"dequant_scale"'], {"a": self.A, "b": self.B}, "--trans-b")
         refuse(["out_multiplier"], good, "--trans-b", "--out", "e5m2")
-        refuse(["two dimensions"], {**good, "a": ("F8_E4M3", [6], [0] * 6)}, "--trans-b")
+        refuse(["a of", "[6]", "[m, k]"], {**good, "a": ("F8_E4M3", [6], [0] * 6)}, "--trans-b")
         refuse(["bf16"], {**good, "a": ("BF16", [2, 3], [0] * 6)}, "--trans-b")
 
 

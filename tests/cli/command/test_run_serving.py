@@ -216,7 +216,7 @@ class Serving(support.CommandTest):
         for text, words in (
             ("", ["empty"]),
             ("score)", ["line 1", "'('"]),
-            ("param float int\nscore", ["line 1", "'int'"]),
+            ("param float slope\nscore", ['no tensor "slope"']),
             ("param float mask\nscore", ["'mask'", "rename"]),
         ):
             self.fail_with(2, words, *call, self.write("f", text), gpu=False)
@@ -291,9 +291,9 @@ class Serving(support.CommandTest):
         def without(tensors, *names):
             return {name: tensor for name, tensor in tensors.items() if name not in names}
 
-        self.refuse(["no tensor \"v_pool\""], without(table, "v_pool"))
-        self.refuse(["nothing that names their pages"], without(table, "block_table"))
-        self.refuse(["both k or v"], {**table, "k": table["k_pool"]})
+        self.refuse(["no tensor \"v\", nor \"v_pool\""], without(table, "v_pool"))
+        self.refuse(["nothing that names its pages"], without(table, "block_table"))
+        self.refuse(["both k_pool and k"], {**table, "k": table["k_pool"]})
         self.refuse(["kv_lens or in kv_indptr", "neither"], without(table, "kv_lens"))
         self.refuse(["kv_lens or in kv_indptr", "both"], {**table, **requests.indptr()})
         pages = {**requests.equal_queries(), **requests.page_list(4)}
@@ -302,8 +302,8 @@ class Serving(support.CommandTest):
         self.refuse(["block_table and kv_page_indices"], {**table, **pages})
         self.refuse(["leave kv_lens out"], {**pages, **requests.lens()})
         ragged = {**requests.ragged_queries(), **requests.ragged_keys()}
-        self.refuse(["q of", "three", "qo_indptr"], {**ragged, **requests.equal_queries()})
-        self.refuse(["q of", "four"], without(ragged, "qo_indptr"))
+        self.refuse(["q has 4 dimensions", "3: [total_q"], {**ragged, **requests.equal_queries()})
+        self.refuse(["q has 3 dimensions", "4: [batch"], without(ragged, "qo_indptr"))
         self.refuse(["kv_indptr", "int32"], {**ragged, "kv_indptr": ("F32", [3], [0.0, 7.0, 12.0])})
         self.refuse(["kv_lens has 3"], {**table, "kv_lens": ("I32", [3], [1, 1, 1])})
         self.refuse(["alibi_slopes"], {**table, "alibi_slopes": ("F32", [2], [1.0, 1.0])})

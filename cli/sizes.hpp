@@ -1,0 +1,42 @@
+// The sizes of a call's tensors by their names, as the texts of shapes name them
+// (jitney/operations.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/arguments.hpp"
+#include "jitney/tensor.hpp"
+
+namespace jitney::cli {
+
+class Sizes {
+  public:
+    // Whether a call has a field, or, after '=', that word of it.
+    using Holds = std::function<bool(std::string_view condition)>;
+
+    explicit Sizes(Holds holds) : holds_(std::move(holds)) {}
+
+    // A size that a field says, such as a length.
+    void set(const std::string& name, std::int64_t size) { sizes_.emplace(name, size); }
+    // Notes the sizes of a tensor of this name that are not known yet, by the first alternative of
+    // as many sizes; false where there is none.
+    bool note(const std::string& name, std::string_view text, const Shape& shape);
+    // The shape by the first alternative whose sizes are all known; nothing where there is none.
+    std::optional<Shape> shape_of(std::string_view text) const;
+
+  private:
+    std::optional<std::int64_t> value_of(std::string_view size) const;
+
+    Holds holds_;
+    std::map<std::string, std::int64_t, std::less<>> sizes_;
+    std::map<std::string, Shape, std::less<>> shapes_;  // of tensors, and of "rows..."
+};
+
+Shape shape_of(const Tensor& tensor);
+
+}  // namespace jitney::cli
