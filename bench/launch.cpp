@@ -1,6 +1,6 @@
-// What a call costs on the host: jitney::attention(), a run of its plan with a workspace of the
-// caller's, rotary_emb(), and a kernel of one's own, against the bare cuLaunchKernelEx of the same
-// kernel with the same parameters, on one GPU, in one run.
+// What a call costs on the host: that of every operation, a run of its plan with a workspace of the
+// caller's, and a kernel of one's own, against the bare cuLaunchKernelEx of the same kernels with
+// the same parameters, on one GPU, in one run.
 //
 //   bench_launch [--json] [--batches N]
 //
@@ -19,84 +19,98 @@
 #include <vector>
 
 #include "api/own_kernel.hpp"
+#include "bench/launch_calls.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
 #include "jitney/kernel.hpp"
 #include "jitney/plan.hpp"
+#include "operations/append_kv/operation.hpp"
 #include "operations/attention/operation.hpp"
-#include "operations/check.hpp"
-#include "operations/kernel_launch.hpp"
-#include "operations/rotary/fill.hpp"
+#include "operations/fp8_gemm/operation.hpp"
+#include "operations/fp8_linear/operation.hpp"
+#include "operations/fp8_quantize/operation.hpp"
+#include "operations/merge_states/operation.hpp"
+#include "operations/path.hpp"
+#include "operations/rotary/operation.hpp"
 #include "runtime/device.hpp"
 #include "runtime/driver.hpp"
-#include "runtime/workspace.hpp"
 
 namespace {
 
 using namespace jitney;
+using namespace jitney::bench;
 using runtime::check;
 using runtime::driver;
 
 constexpr int kCallsABatch = 100;
 
-class Memory {
+// The launches of a call with everything made beforehand.
+template <class Args>
+class BareLaunches {
   public:
-    explicit Memory(std::size_t bytes) {
-        check(driver().cuMemAlloc(&address_, bytes), "cuMemAlloc");
-        check(driver().cuMemsetD8Async(address_, 0, bytes, nullptr), "cuMemsetD8Async");
-    }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    ~Memory() { driver().cuMemFree(address_); }
-    void* data() const { return reinterpret_cast<void*>(address_); }
+    using Op = OperationOf<Args>;
 
-  private:
-    CUdeviceptr address_ = 0;
-};
-
-// A launch with everything made beforehand.
-template <class Params>
-class BareLaunch {
-  public:
-    BareLaunch(const policy::Spec& spec, const policy::Geometry& geometry, const Params& params,
-               Stream stream)
-        : kernel_(load_kernel(spec, runtime::current_device(), stream).handle), params_(params) {
-        config_.gridDimX = geometry.grid[0];
-        config_.gridDimY = geometry.grid[1];
-        config_.gridDimZ = geometry.grid[2];
-        config_.blockDimX = geometry.block[0];
-        config_.blockDimY = geometry.block[1];
-        config_.blockDimZ = geometry.block[2];
-        config_.sharedMemBytes = static_cast<unsigned>(geometry.shared_bytes);
-        config_.hStream = stream;
+    BareLaunches(const path::Prepared<Args>& prepared, const Args& args, Stream stream)
+        : params_(prepared.params) {
+        // The memory that the stream keeps, and gives to the calls, too.
+        const HeldScratch held({}, Op::scratch(prepared.choice), stream);
+        Op::set_addresses(params_, args, prepared.choice, held.place());
+        std::size_t number = 0;
+        for (const Step& step : prepared.steps.all())
+            add(*prepared.kernels[number++], step.geometry, stream);
     }
+    BareLaunches(const BareLaunches&) = delete;
+    BareLaunches& operator=(const BareLaunches&) = delete;
 
     void operator()() {
-        // The parameters of an operation, or those of a kernel.
-        void* parameters[1];
-        if constexpr (requires { params_.of(0); }) {
-            parameters[0] = params_.of(0);
-        } else {
-            parameters[0] = &params_;
+        for (std::size_t i = 0; i < count_; ++i) {
+            void* parameters[1] = {params_.of(i)};
+            check(driver().cuLaunchKernelEx(&launches_[i].config, launches_[i].kernel, parameters,
+                                            nullptr),
+                  "cuLaunchKernelEx");
         }
-        check(driver().cuLaunchKernelEx(&config_, reinterpret_cast<CUfunction>(kernel_), parameters,
-                                        nullptr),
-              "cuLaunchKernelEx");
     }
+    std::size_t count() const { return count_; }
 
   private:
-    CUkern_st* kernel_;
-    Params params_;
-    CUlaunchConfig config_{};
+    struct Launch {
+        CUfunction kernel;
+        CUlaunchConfig config;
+        CUlaunchAttribute attribute;
+    };
+
+    void add(const runtime::Kernel& kernel, const policy::Geometry& geometry, Stream stream) {
+        Launch& launch = launches_[count_++];
+        launch.kernel = reinterpret_cast<CUfunction>(kernel.handle);
+        CUlaunchConfig& config = launch.config;
+        config.gridDimX = geometry.grid[0];
+        config.gridDimY = geometry.grid[1];
+        config.gridDimZ = geometry.grid[2];
+        config.blockDimX = geometry.block[0];
+        config.blockDimY = geometry.block[1];
+        config.blockDimZ = geometry.block[2];
+        config.sharedMemBytes = static_cast<unsigned>(geometry.shared_bytes);
+        config.hStream = stream;
+        if (!geometry.programmatic) return;
+        launch.attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        launch.attribute.value.programmaticStreamSerializationAllowed = 1;
+        config.attrs = &launch.attribute;
+        config.numAttrs = 1;
+    }
+
+    typename Op::Params params_;
+    std::array<Launch, Steps::most> launches_{};
+    std::size_t count_ = 0;
 };
 
 struct Result {
     std::string name;
     std::string spec;
+    std::size_t launches = 1;
     double bare_ns = 0;
     double call_ns = 0;
 
-    double more_ns() const { return call_ns - bare_ns; }
+    double more_ns() const { return (call_ns - bare_ns) / static_cast<double>(launches); }
 };
 
 double time_batch(Stream stream, const std::function<void()>& call) {
@@ -116,7 +130,8 @@ double median(std::vector<double> values) {
 
 Result compare(const std::string& name, int batches, Stream stream,
                const std::function<void()>& bare, const std::function<void()>& call) {
-    Result result{name, {}, 0, 0};
+    Result result;
+    result.name = name;
     call();
     result.spec = last_run();
     std::vector<double> bare_ns;
@@ -133,61 +148,30 @@ Result compare(const std::string& name, int batches, Stream stream,
     return result;
 }
 
-// With and without a plan.
-std::vector<Result> bench_attention(const std::string& name, std::int64_t q_len,
-                                    std::int64_t kv_len, int batches, Stream stream) {
-    const Memory q(static_cast<std::size_t>(q_len * 8 * 64 * 2));
-    const Memory out(static_cast<std::size_t>(q_len * 8 * 64 * 2));
-    const Memory kv(static_cast<std::size_t>(kv_len * 2 * 64 * 2));
-    AttentionArgs args;
-    args.q = Tensor::contiguous(q.data(), DType::bf16, {1, q_len, 8, 64});
-    args.out = Tensor::contiguous(out.data(), DType::bf16, {1, q_len, 8, 64});
-    args.k = args.v = Tensor::contiguous(kv.data(), DType::bf16, {1, kv_len, 2, 64});
-    args.causal = true;
-
-    const policy::AttentionProblem problem = checks::check(args);
-    const policy::AttentionChoice choice =
-        policy::choose_attention(problem, facts_of(runtime::current_device())).value();
-    attention(args, stream);
-    // The memory that the stream keeps, and gives to the calls below, too.
-    using Op = OperationOf<AttentionArgs>;
-    Op::Params params = Op::fill(args, problem, choice);
-    {
-        const runtime::Workspace workspace = runtime::take_workspace(
-            stream, choice.workspace.scratch_bytes(), choice.workspace.arrived_bytes);
-        Op::set_addresses(params, args, choice, {workspace.data(), workspace.counters()});
-    }
-    BareLaunch bare(choice.spec, choice.geometry, params, stream);
-    const AttentionPlan plan(args);
+// With and without a plan, whose workspace is the caller's.
+template <class Args>
+std::vector<Result> bench_call(const std::string& name, const Args& args,
+                               void (*call)(const Args&, Stream), int batches, Stream stream) {
+    using Op = OperationOf<Args>;
+    const auto problem = Op::check(args, checks::Data::present);
+    const auto prepared = path::prepare(args, problem, Decision{}, stream);
+    BareLaunches<Args> bare(*prepared, args, stream);
+    const Plan<Args> plan(args);
     const Memory memory(std::max<std::size_t>(plan.workspace_bytes(), 1));
-    AttentionArgs planned = args;
-    if (plan.workspace_bytes() != 0) {
-        planned.workspace = {memory.data(), plan.workspace_bytes()};
-        init_workspace(planned.workspace, planned.q.device, stream);
+    Args planned = args;
+    if constexpr (requires { planned.workspace; }) {
+        if (plan.workspace_bytes() != 0) {
+            planned.workspace = {memory.data(), plan.workspace_bytes()};
+            init_workspace(planned.workspace, Op::device(args), stream);
+        }
     }
-    return {compare("attention, " + name, batches, stream, std::ref(bare),
-                    [&] { attention(args, stream); }),
-            compare("plan, " + name, batches, stream, std::ref(bare),
-                    [&] { plan.run(planned, stream); })};
-}
-
-Result bench_rotary(int batches, Stream stream) {
-    const Memory q(16 * 8 * 64 * 2);
-    const Memory k(16 * 2 * 64 * 2);
-    const Memory table(16 * 32 * 4);
-    RotaryArgs args;
-    args.q = args.q_out = Tensor::contiguous(q.data(), DType::bf16, {1, 16, 8, 64});
-    args.k = args.k_out = Tensor::contiguous(k.data(), DType::bf16, {1, 16, 2, 64});
-    args.cos = args.sin = Tensor::contiguous(table.data(), DType::fp32, {16, 32});
-
-    const policy::RotaryProblem problem = checks::check(args);
-    const policy::RotaryChoice choice =
-        policy::rank_rotary(problem, facts_of(runtime::current_device())).choice.value();
-    RotaryParams params = form_params(args, problem, choice);
-    set_addresses(params, args);
-    BareLaunch bare(choice.spec, choice.geometry, params, stream);
-    return compare("rotary_emb", batches, stream, std::ref(bare),
-                   [&] { rotary_emb(args, stream); });
+    std::vector<Result> results = {
+        compare(name, batches, stream, std::ref(bare), [&] { call(args, stream); }),
+        compare(name + ", plan", batches, stream, std::ref(bare),
+                [&] { plan.run(planned, stream); })};
+    for (Result& result : results)
+        result.launches = bare.count();
+    return results;
 }
 
 // A kernel of one's own, with four parameters.
@@ -235,6 +219,7 @@ void print(const std::vector<Result>& results, bool json) {
         for (const Result& result : results) {
             cells.push_back({{"name", result.name},
                              {"spec", result.spec},
+                             {"launches", result.launches},
                              {"bare_ns", result.bare_ns},
                              {"call_ns", result.call_ns},
                              {"more_ns", result.more_ns()}});
@@ -242,11 +227,12 @@ void print(const std::vector<Result>& results, bool json) {
         fmt::print("{}\n", nlohmann::json{{"card", card}, {"results", cells}}.dump(2));
         return;
     }
-    fmt::print("host time a call on {}, median, ns\n", card);
-    fmt::print("{:<22}{:>10}{:>10}{:>10}  {}\n", "", "bare", "jitney", "more", "specialization");
+    fmt::print("host time a call on {}, median, ns; more: a launch\n", card);
+    fmt::print("{:<28}{:>10}{:>10}{:>10}{:>10}  {}\n", "", "launches", "bare", "jitney", "more",
+               "specialization");
     for (const Result& result : results) {
-        fmt::print("{:<22}{:>10.0f}{:>10.0f}{:>10.0f}  {}\n", result.name, result.bare_ns,
-                   result.call_ns, result.more_ns(), result.spec);
+        fmt::print("{:<28}{:>10}{:>10.0f}{:>10.0f}{:>10.0f}  {}\n", result.name, result.launches,
+                   result.bare_ns, result.call_ns, result.more_ns(), result.spec);
     }
 }
 
@@ -255,13 +241,24 @@ void run(int batches, bool json) {
     CUstream stream = nullptr;
     check(driver().cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     std::vector<Result> results;
-    const auto add = [&](const std::vector<Result>& more) {
+    Tensors tensors;
+    const auto add = [&](const std::string& name, const auto& args, auto call) {
+        const auto more = bench_call(name, args, call, batches, stream);
         results.insert(results.end(), more.begin(), more.end());
     };
-    add(bench_attention("decode", 1, 64, batches, stream));
-    add(bench_attention("split", 1, 4096, batches, stream));
-    add(bench_attention("prefill", 128, 128, batches, stream));
-    results.push_back(bench_rotary(batches, stream));
+    add("attention, decode", attention_call(tensors, 1, 64), &attention);
+    add("attention, split", attention_call(tensors, 1, 4096), &attention);
+    add("attention, prefill", attention_call(tensors, 128, 128), &attention);
+    add("rotary_emb", rotary_call(tensors), &rotary_emb);
+    add("append_kv", append_call(tensors), &append_kv);
+    std::array<PartialState, 2> parts;
+    add("merge_states", merge_call(tensors, parts), &merge_states);
+    add("fp8_quantize", cast_call(tensors, false), &fp8_quantize);
+    add("fp8_quantize, dynamic", cast_call(tensors, true), &fp8_quantize);
+    add("fp8_gemm", product_call(tensors), &fp8_gemm);
+    const Fp8LinearArgs linear = linear_call(tensors);
+    add("fp8_linear", linear, &fp8_linear);
+    add("fp8_linear_backward", backward_call(tensors, linear), &fp8_linear_backward);
     results.push_back(bench_own(batches, stream));
     check(driver().cuStreamDestroy(stream), "cuStreamDestroy");
     print(results, json);

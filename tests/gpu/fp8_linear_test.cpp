@@ -11,6 +11,7 @@
 #include "jitney/backend.hpp"
 #include "jitney/error.hpp"
 #include "jitney/fp8_quantize.hpp"
+#include "jitney/plan.hpp"
 #include "tests/gpu/child.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/gpu/graph.hpp"
@@ -129,8 +130,10 @@ struct Layer {
     }
 };
 
-void check_steps_in_a_graph(bool own_memory) {
+// Plans are captured at once, calls once they have run.
+void check_steps_in_a_graph(bool own_memory, bool planned) {
     CAPTURE(own_memory);
+    CAPTURE(planned);
     Layer layer;
     Fp8LinearProblem& problem = layer.problem;
     const OnGpu& tensors = layer.tensors;
@@ -150,8 +153,14 @@ void check_steps_in_a_graph(bool own_memory) {
         fp8_linear(forward, stream);
         fp8_linear_backward(backward, stream);
     };
-    step();
-    const Graph graph(stream, step);
+    const Plan<Fp8LinearArgs> forward_plan(forward);
+    const Plan<Fp8LinearBackwardArgs> backward_plan(backward);
+    const auto planned_step = [&] {
+        forward_plan.run(forward, stream);
+        backward_plan.run(backward, stream);
+    };
+    if (!planned) step();
+    const Graph graph(stream, [&] { planned ? planned_step() : step(); });
     // From a state without a history on: what its first step does, the device decides.
     fp8_state_reset(tensors.state.view(), stream);
     for (int i = 0; i < 4; ++i)
@@ -289,8 +298,10 @@ TEST_CASE("fp8_linear: a call without results saves the scales of its state") {
 
 TEST_CASE("fp8_linear: steps in a graph go on from the state that they find") {
     if (!has_graphs()) return;
-    for (const bool own_memory : {false, true})
-        check_steps_in_a_graph(own_memory);
+    for (const bool own_memory : {false, true}) {
+        for (const bool planned : {false, true})
+            check_steps_in_a_graph(own_memory, planned);
+    }
 }
 
 TEST_CASE("child: a layer in a capture" * doctest::skip()) {
