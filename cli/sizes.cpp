@@ -46,6 +46,7 @@ Shape shape_of(const Tensor& tensor) {
 
 bool Sizes::note(const std::string& name, std::string_view text, const Shape& shape) {
     shapes_.emplace(name, shape);
+    if (shapes_.contains(text)) return true;  // as another tensor
     for (const std::string_view alternative : split(text, " | ")) {
         const auto sizes = sizes_in(alternative, holds_);
         if (!sizes) continue;
@@ -99,7 +100,8 @@ std::optional<Shape> Sizes::shape_of(std::string_view text) const {
         Shape shape;
         bool known = true;
         for (const std::string_view size : *sizes) {
-            if (const auto rows = shapes_.find(size); rows != shapes_.end()) {
+            const auto rows = size.ends_with(kMany) ? shapes_.find(size) : shapes_.end();
+            if (rows != shapes_.end()) {
                 shape.insert(shape.end(), rows->second.begin(), rows->second.end());
             } else if (const auto value = value_of(size)) {
                 shape.push_back(*value);

@@ -24,7 +24,7 @@ class Sizes {
     // A size that a field says, such as a length.
     void set(const std::string& name, std::int64_t size) { sizes_.emplace(name, size); }
     // Notes the sizes of a tensor of this name that are not known yet, by the first alternative of
-    // as many sizes; false where there is none.
+    // as many sizes; false where there is none. A shape like another tensor's tells none.
     bool note(const std::string& name, std::string_view text, const Shape& shape);
     // The shape by the first alternative whose sizes are all known; nothing where there is none.
     std::optional<Shape> shape_of(std::string_view text) const;

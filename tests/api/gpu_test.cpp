@@ -54,11 +54,11 @@ TEST_CASE("memory of a GPU holds what is copied to it") {
 
 TEST_CASE("without a driver there is no GPU") {
     const TemporaryDirectory cache;
-    REQUIRE_PASSED(
-        run("scenario: no driver", fake_gpu(cache, {{"JITNEY_LIBCUDA", "/no/such/driver"}})));
+    REQUIRE_PASSED(run("scenario: a machine without GPUs",
+                       fake_gpu(cache, {{"JITNEY_LIBCUDA", "/no/such/driver"}})));
 }
 
-TEST_CASE("scenario: no driver" * doctest::skip()) {
+TEST_CASE("scenario: a machine without GPUs" * doctest::skip()) {
     CHECK(gpu_count() == 0);
     CHECK(default_backend() == Backend::reference);
     CHECK_THROWS_AS(gpu_info(0), Error);

@@ -32,7 +32,7 @@ def fp32(value):
 class Ops(support.CommandTest):
     def test_every_operation_is_listed(self):
         answer = self.succeed("ops", "--json").json
-        self.assertEqual([each["name"].replace("_", "-") for each in answer["operations"]], OPERATIONS)
+        self.assertLessEqual(set(OPERATIONS), {each["name"].replace("_", "-") for each in answer["operations"]})
         people = self.succeed("ops").out
         helped = self.succeed("run", "--help").out
         explained = self.succeed("explain", "--help").out
