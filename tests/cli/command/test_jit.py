@@ -66,7 +66,7 @@ class Jit(support.CommandTest):
         warm = self.succeed("prewarm", "--spec", edited, "--logits", function, "--json").json
         self.assertEqual(warm["cached"], 1)
         # Without the function its parameters are tensors of no meaning.
-        self.fail_with(2, ["takes q, k, v"], *call, **self.driver)
+        self.fail_with(2, ["takes q, k, k_pool, v"], *call, **self.driver)
         for name, tensor, words in (
             ("slopes", None, ['no tensor "slopes"']),
             ("cap", ("F32", [2], [1, 2]), ["cap", "'float cap'", "one fp32"]),
