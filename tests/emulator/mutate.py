@@ -34,15 +34,25 @@ LARGEST_HEAD = 80
 SHARED_HEADS = range(129, 145)  # whose rows two warps share
 
 
-def copy_tree(to):
-    """Files that are there already and the same keep their times, so that little is rebuilt."""
-    for directory, folders, files in os.walk(ROOT):
+def walk(root):
+    """(folder, its files) of a tree, relative to it, without what is built."""
+    for directory, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name not in {".git", "build", "__pycache__"}]
-        relative = os.path.relpath(directory, ROOT)
-        os.makedirs(os.path.join(to, relative), exist_ok=True)
+        yield os.path.relpath(directory, root), files
+
+
+def copy_tree(to):
+    """Files that are there already and the same keep their times, so that little is rebuilt; those
+    of an earlier copy that are no more go, since the build takes every source that it finds."""
+    for folder, files in walk(to):
         for file in files:
-            source = os.path.join(directory, file)
-            target = os.path.join(to, relative, file)
+            if not os.path.exists(os.path.join(ROOT, folder, file)):
+                os.remove(os.path.join(to, folder, file))
+    for folder, files in walk(ROOT):
+        os.makedirs(os.path.join(to, folder), exist_ok=True)
+        for file in files:
+            source = os.path.join(ROOT, folder, file)
+            target = os.path.join(to, folder, file)
             if not os.path.exists(target) or read(source) != read(target):
                 shutil.copyfile(source, target)
 
