@@ -174,14 +174,22 @@ TEST_CASE("an import keeps what the cap holds, and counts what it left out") {
     const std::string bundle = bundle_of(temp);
     const std::uint64_t one = encode(sample_entry("128")).size();
     for (const std::uint64_t fit : {0U, 1U, 2U, 3U}) {
-        for (const bool had_others : {false, true}) {
-            const std::string root =
-                temp / ("target" + std::to_string(fit) + (had_others ? "o" : ""));
+        // Older ones go for those that are imported; for younger ones these go themselves.
+        for (const std::string others : {"none", "older", "younger"}) {
+            const bool had_others = others != "none";
+            const std::string root = temp / ("target" + std::to_string(fit) + others);
             if (had_others) {
                 Store store(options_for(root));
                 for (const char* variant : {"1", "2"}) {
                     get(store, variant);
-                    set_age(path_of(root, sample_key(variant)), 100);
+                    const std::string path = path_of(root, sample_key(variant));
+                    set_age(path, others == "older" ? 100 : -100);
+                    // A date ahead counts as now, to the last nanosecond of which none comes.
+                    struct stat status {};
+                    REQUIRE(::stat(path.c_str(), &status) == 0);
+                    const timespec last = {status.st_mtim.tv_sec, 999'999'999};
+                    const timespec times[2] = {last, last};
+                    REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
                 }
             }
             Options options = options_for(root);

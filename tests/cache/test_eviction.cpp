@@ -298,6 +298,26 @@ TEST_CASE("other processes' entries are counted too, sooner or later") {
     CHECK(store.stat().bytes <= cap);
 }
 
+TEST_CASE("entries that no account knows of are counted, sooner or later") {
+    TempDir temp;
+    const std::string root = temp / "cache";
+    const std::string elsewhere = temp / "elsewhere";
+    const std::uint64_t cap = 100 * entry_bytes("100");
+    Store store(capped(root, cap));
+    REQUIRE(get(store, "first").computed);
+    // An earlier version keeps no account, and neither does cp.
+    Store other(options_for(elsewhere));
+    for (int i = 100; i < 200; ++i) {
+        const Key key = sample_key(std::to_string(i));
+        REQUIRE(get(other, std::to_string(i)).computed);
+        ::mkdir((root + "/" + key.digest.hex().substr(0, 2)).c_str(), 0700);
+        REQUIRE(::rename(path_of(elsewhere, key).c_str(), path_of(root, key).c_str()) == 0);
+    }
+    for (int i = 300; i < 370; ++i)
+        REQUIRE(get(store, std::to_string(i)).computed);
+    CHECK(store.stat().bytes <= cap);
+}
+
 TEST_CASE("writers that do not know of each other stay under the cap together") {
     // Each fills the cache alone, without an end of its own; what is there is counted meanwhile.
     constexpr int kWriters = 4;

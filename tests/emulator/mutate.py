@@ -145,9 +145,10 @@ class Tree:
             for process, output in list(started.items()):
                 if process.poll() is None:
                     continue
-                if process.returncode != 0:
-                    output.seek(0)
-                    said = output.read().decode(errors="replace")
+                output.seek(0)
+                text = output.read().decode(errors="replace")
+                if process.returncode != 0 or re.search(r"test cases: +0 ", text):
+                    said = text
                 del started[process]
             if time.monotonic() > end:
                 said = f"no end within {TEST_SECONDS} s"
@@ -170,7 +171,8 @@ class HostTree(Tree):
         return sorted({self.program(fault) for fault in faults})
 
     def program(self, fault):
-        return fault.program, (fault.cases,)
+        # A comma would part two names.
+        return fault.program, tuple(name.replace(",", "\\,") + "*" for name in fault.cases)
 
 
 def notice(output):
