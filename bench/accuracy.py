@@ -18,22 +18,29 @@ def some(count, most=3):
     return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 
-def _attention_in_fp32(q, k, v, causal, mask, chunk=2048):
+def _attention_in_fp32(q, k, v, causal, mask, softcap=None, slope=None, sink=None, chunk=2048):
     """q [q_len, head_dim], k and v [kv_len, head_dim], mask [q_len, kv_len] or None."""
     q, k, v = q.float(), k.float(), v.float()
     parts = []
     keys = torch.arange(k.shape[0], device=k.device)
     for first in range(0, q.shape[0], chunk):
         rows = q[first : first + chunk]
+        queries = torch.arange(first, first + rows.shape[0], device=k.device)
+        ahead = keys[None, :] - (queries[:, None] + (k.shape[0] - q.shape[0]))
         scores = rows @ k.t() / math.sqrt(q.shape[1])
+        if softcap is not None:
+            scores = softcap * torch.tanh(scores / softcap)
+        if slope is not None:
+            scores -= slope * ahead.abs()
         if causal:
-            queries = torch.arange(first, first + rows.shape[0], device=k.device)
-            hidden = keys[None, :] > queries[:, None] + (k.shape[0] - q.shape[0])
-            scores.masked_fill_(hidden, -math.inf)
+            scores.masked_fill_(ahead > 0, -math.inf)
         if mask is not None:
             scores.masked_fill_(~mask[first : first + chunk], -math.inf)
+        if sink is not None:
+            scores = torch.cat((scores, sink.expand(scores.shape[0], 1)), -1)
         # A row that sees nothing is 0.
-        parts.append(torch.softmax(scores, -1).nan_to_num_(0.0) @ v)
+        weights = torch.softmax(scores, -1).nan_to_num_(0.0)
+        parts.append(weights[:, : k.shape[0]] @ v)
     return torch.cat(parts)
 
 
@@ -62,15 +69,17 @@ class Errors:
         return mean
 
 
-def check_attention(requests, kv_heads, causal):
-    """requests: (q, k, v, out, mask) each [length, heads, head_dim]. Largest and mean difference."""
+def check_attention(requests, kv_heads, causal, softcap=None, alibi=None, sinks=None):
+    """requests: (q, k, v, out, mask) each [length, heads, head_dim]; alibi and sinks [heads].
+    Largest and mean difference."""
     errors = Errors()
     for b in some(len(requests)):
         q, k, v, out, mask = requests[b]
         group = q.shape[1] // kv_heads
         for h in some(q.shape[1]):
             want = _attention_in_fp32(
-                q[:, h], k[:, h // group], v[:, h // group], causal, mask
+                q[:, h], k[:, h // group], v[:, h // group], causal, mask, softcap,
+                None if alibi is None else alibi[h], None if sinks is None else sinks[h],
             )
             errors.add(out[:, h], want, f"request {b}, head {h}")
     return errors.largest, errors.mean()

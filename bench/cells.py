@@ -12,11 +12,14 @@ from binding import tensor_of
 from cell import DTYPE, Cell, on_stream, poisoned, stream
 from fp8_cells import Product, Quantize
 
-PEERS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
+TORCH = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
 
 
 class Dense(Cell):
-    """Prefill, GQA prefill and decode, beside torch's SDPA over the same memory."""
+    """Prefill, GQA prefill and decode, beside torch's SDPA, and FlashAttention-4 where it is wanted,
+    over the same memory."""
+
+    against = (*TORCH, "fa4")
 
     def tensors(self):
         """q, k, v and out in blhd, in the memory order that the options ask for."""
@@ -41,17 +44,34 @@ class Dense(Cell):
             causal=int(self.shape.causal), **more
         )
 
-    def peer(self, backend, q, k, v):
+    def peer(self, name, q, k, v):
+        if name == "fa4":
+            from flash_attn.cute import flash_attn_func
+
+            return lambda: flash_attn_func(q, k, v, causal=self.shape.causal)
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))
         grouped = self.shape.q_heads != self.shape.kv_heads
 
         def run():
-            with sdpa_kernel(backend):
+            with sdpa_kernel(TORCH[name]):
                 return F.scaled_dot_product_attention(
                     q, k, v, is_causal=self.shape.causal, enable_gqa=grouped
                 )
 
         return run
+
+    def peers(self, sets):
+        """name -> a function for each set, of those that can run the cell."""
+        found = {}
+        for name in self.options.peers:
+            runs = [self.peer(name, *each[:3]) for each in sets]
+            try:
+                runs[0]()
+                torch.cuda.synchronize()
+                found[name] = runs
+            except (RuntimeError, NotImplementedError, AssertionError) as error:
+                print(f"  {name} does not run {self.shape.name()}: {str(error).partition(chr(10))[0]}")
+        return found
 
     def measure(self):
         s = self.shape
@@ -71,9 +91,7 @@ class Dense(Cell):
 
         with torch.no_grad():
             checked = self.checked(calls[0], check)
-            contenders = {"jitney": calls}
-            for name in self.options.peers:
-                contenders[name] = [self.peer(PEERS[name], *each[:3]) for each in sets]
+            contenders = {"jitney": calls, **self.peers(sets)}
             return self.figures(self.timed(contenders, small), *checked)
 
     def rates(self, times):
@@ -83,11 +101,11 @@ class Dense(Cell):
 
 
 class Paged(Dense):
-    """Decode from pages, beside Jitney's own dense decode of the same lengths: what the ratio is
+    """Attention from pages, beside Jitney's own dense one of the same lengths: what the ratio is
     against. Both read the lengths on the device. As the layers of a model do, all sets share the
     lengths and the table, and each has pools of its own."""
 
-    against = "dense"
+    against = ("dense",)
 
     def pages(self):
         """Where each page of the dense cache goes in the pool, and the fields that say so."""
@@ -110,9 +128,9 @@ class Paged(Dense):
 
     def measure(self):
         s = self.shape
-        sets = [
-            self.tensors() for _ in range(shapes.sets_needed(s.kv_bytes(), self.options.sets))
-        ]
+        small = s.q_len == 1
+        count = shapes.sets_needed(s.kv_bytes(), self.options.sets) if small else 1
+        sets = [self.tensors() for _ in range(count)]
         order, table = self.pages()
         lengths = torch.full((s.batch,), s.kv_len, device="cuda", dtype=torch.int32)
         lengths = {"kv_lens": tensor_of(lengths)}
@@ -131,13 +149,13 @@ class Paged(Dense):
             return accuracy.check_attention(requests, s.kv_heads, s.causal)
 
         checked = self.checked(calls[0], check)
-        return self.figures(self.timed({"jitney": calls, "dense": dense}, True), *checked)
+        return self.figures(self.timed({"jitney": calls, "dense": dense}, small), *checked)
 
 
 class Ragged(Dense):
     """Packed prefill, beside Jitney's own dense prefill; the ratio is one of rates."""
 
-    against = "dense"
+    against = ("dense",)
 
     def measure(self):
         s = self.shape
@@ -182,7 +200,7 @@ class Ragged(Dense):
 class Mask(Dense):
     """A 3-D mask: random, beside no mask; causal in disguise, beside causal."""
 
-    against = "plain"
+    against = ("plain",)
 
     def measure(self):
         s = self.shape
@@ -210,7 +228,7 @@ class Mask(Dense):
 class Window(Dense):
     """A window, beside the same kernel without one: what it reads and multiplies is less."""
 
-    against = "plain"
+    against = ("plain",)
 
     def measure(self):
         s = self.shape
@@ -236,10 +254,38 @@ class Window(Dense):
         return self.figures(self.timed({"jitney": calls, "plain": plain}, small), *checked)
 
 
+class Options(Dense):
+    """One option, beside the same call without it."""
+
+    against = ("plain",)
+
+    def measure(self):
+        s = self.shape
+        q, k, v, out = self.tensors()
+        slopes = torch.rand(s.q_heads, device="cuda") * 0.05
+        sinks = torch.randn(s.q_heads, device="cuda")
+        given, more = {
+            "softcap": ({"softcap": 30.0}, {"softcap": 30.0}),
+            "alibi": ({"alibi_slopes": tensor_of(slopes)}, {"alibi": slopes}),
+            "sinks": ({"sinks": tensor_of(sinks)}, {"sinks": sinks}),
+            "wide window": ({"has_window": 1, "window_left": s.kv_len, "window_right": -1}, {}),
+        }[s.variant]
+        plain = self.call(q, k, v, poisoned(q))
+        call = self.call(q, k, v, out, **given)
+
+        def check():
+            requests = [(q[b], k[b], v[b], out[b], None) for b in range(s.batch)]
+            return accuracy.check_attention(requests, s.kv_heads, s.causal, **more)
+
+        checked = self.checked(on_stream(call), check)
+        contenders = {"jitney": [on_stream(call)], "plain": [on_stream(plain)]}
+        return self.figures(self.timed(contenders, False), *checked)
+
+
 class Rotary(Cell):
     """Rotary of one tensor, beside complex multiplication in torch, eager or compiled."""
 
-    against = "torch"
+    against = ("torch",)
 
     def measure(self):
         s = self.shape
@@ -289,7 +335,7 @@ def host_times(library, options):
         "ctypes": library.dll.jitney_version,
     }
     for name in options.peers:
-        contenders[name] = cell.peer(PEERS[name], q, k, v)
+        contenders[name] = cell.peer(name, q, k, v)
     cell.checked(contenders["jitney"], lambda: ())
     with torch.no_grad(), library.forced(cell.kernel):
         return timing.on_host(contenders)
@@ -304,6 +350,8 @@ KINDS = {
     "ragged": Ragged,
     "mask": Mask,
     "window": Window,
+    "pages": Paged,
+    "options": Options,
     "quantize": Quantize,
     "gemm": Product,
 }

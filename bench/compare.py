@@ -4,8 +4,9 @@
     python3 bench/compare.py [MODE...] [--force mma] [--json FILE]
 
 Each cell is checked against torch in fp32, and then timed in turns with the peer: by CUDA events
-where a call is long, else as CUDA graphs whose inputs rotate past the L2. The ratio is the peer's
-time over Jitney's: more than 1 is faster. Needs torch with CUDA. docs/benchmarks.md says more.
+where a call is long, else as CUDA graphs whose inputs rotate past the L2. The ratio is the time of
+the fastest peer over Jitney's: more than 1 is faster. Needs torch with CUDA. docs/benchmarks.md
+says more.
 """
 import argparse
 import datetime
@@ -38,6 +39,11 @@ def parse(arguments):
         "--before", metavar="LIBRARY", type=pathlib.Path, help="an earlier libjitney.so, beside"
     )
     parser.add_argument("--cudnn", action="store_true", help="torch's cuDNN backend as well")
+    parser.add_argument(
+        "--fa4",
+        action="store_true",
+        help="FlashAttention-4 as well, where Python finds it (flash_attn.cute)",
+    )
     parser.add_argument("--inductor", action="store_true", help="rotary, quantize: torch.compile as the peer")
     parser.add_argument("--layout", choices=("bhld", "blhd"), default="bhld", help="memory order")
     parser.add_argument("--ordered-pages", action="store_true", help="pages one after the other")
@@ -52,8 +58,19 @@ def parse(arguments):
     if options.sets < 1:
         parser.error("--sets is 1 or more")
     options.modes = options.modes or modes
-    options.peers = ["flash", "cudnn"] if options.cudnn else ["flash"]
+    options.peers = ["flash"] + ["cudnn"] * options.cudnn + ["fa4"] * has_fa4(options)
     return options
+
+
+def has_fa4(options):
+    if not options.fa4 or options.list:
+        return False
+    try:
+        from flash_attn.cute import flash_attn_func  # noqa: F401
+    except ImportError as error:
+        print(f"FlashAttention-4 is left out: {error}", flush=True)
+        return False
+    return True
 
 
 def driver_version():

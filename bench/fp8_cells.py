@@ -12,7 +12,7 @@ from cell import DTYPE, Cell, on_stream
 class Quantize(Cell):
     """fp8_quantize, beside torch (eager or compiled) and a device copy of as many bytes."""
 
-    against = "torch"
+    against = ("torch",)
 
     def measure(self):
         s = self.shape
@@ -78,7 +78,7 @@ class Quantize(Cell):
 class Product(Cell):
     """fp8_gemm, beside torch._scaled_mm, which is cuBLASLt: with exact sums, and with fast ones."""
 
-    against = "precise"
+    against = ("precise",)
 
     def measure(self):
         s = self.shape

@@ -111,6 +111,16 @@ def paged():
             )
 
 
+def pages():
+    """Prefill from pages in random order, beside dense prefill of the same lengths."""
+    for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
+        for page_size in (1, 16, 64, 128):
+            for causal in (False, True):
+                yield Attention(
+                    "pages", 4, heads, heads, 4096, 4096, head_dim, causal, f"page {page_size}"
+                )
+
+
 def ragged():
     """Packed prefill, beside dense prefill of the shape; lengths are in ragged_lengths()."""
     for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
@@ -140,6 +150,16 @@ def window():
         yield Attention(
             "window", batch, q_heads, kv_heads, 1, kv_len, head_dim, True, "window 1024"
         )
+
+
+def options():
+    """What edits or adds to the scores, beside the same without it, which visits the same tiles."""
+    for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
+        for variant in ("softcap", "alibi", "sinks", "wide window"):
+            for causal in (False, True):
+                yield Attention(
+                    "options", 4, heads, heads, 4096, 4096, head_dim, causal, variant
+                )
 
 
 def rotary():
@@ -213,6 +233,8 @@ MODES = {
     "ragged": ragged,
     "mask": mask,
     "window": window,
+    "pages": pages,
+    "options": options,
     "quantize": quantize,
     "gemm": gemm,
 }

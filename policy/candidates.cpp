@@ -59,12 +59,8 @@ std::string reason_text(const Candidate& c) {
             return "pointers must be 16-byte aligned and strides multiples of 8 elements";
         case Reason::not_mapped:
             return "the tensor copy engine takes strides above 0 and below 2^40 bytes";
-        case Reason::paged_keys:
-            return "takes keys and values of one tensor each, not of pages";
-        case Reason::takes_no_mask:
-            return "takes no mask";
-        case Reason::takes_no_logits:
-            return "takes no logits function";
+        case Reason::mask_too_wide:
+            return fmt::format("the mask has {} keys, more than {}", c.a, c.b);
         case Reason::packed_queries:
             return "takes requests of one length, not packed ones";
         case Reason::append_needs_decode:

@@ -24,19 +24,17 @@ enum class Reason : std::uint8_t {
     not_mapped,             // the tensor copy engine can't walk through a tensor
     too_many_queries,       // a: q_len, b: limit
     packed_queries,         // requests of several lengths
-    paged_keys,             // K and V in a pool of pages
-    takes_no_mask,
-    takes_no_logits,      // a function of the caller's
-    append_needs_decode,  // new keys come with the call
-    shared_memory,        // a: needed, b: the device's
-    grid_too_large,       // a: blocks, b: limit
-    not_forced,           // another kernel was asked for by name
-    format_unknown,       // a: a format that no constant of the kernel names
-    too_many_rows,        // a: q_len * group, b: limit
-    too_many_keys,        // a: kv_len, b: limit
-    token_too_large,      // a: elements a token, b: limit
-    batch_invariant,      // the kernel of smaller batches can't run this one
-    too_many_tiles,       // a: across, b: down
+    mask_too_wide,          // a: keys, b: limit
+    append_needs_decode,    // new keys come with the call
+    shared_memory,          // a: needed, b: the device's
+    grid_too_large,         // a: blocks, b: limit
+    not_forced,             // another kernel was asked for by name
+    format_unknown,         // a: a format that no constant of the kernel names
+    too_many_rows,          // a: q_len * group, b: limit
+    too_many_keys,          // a: kv_len, b: limit
+    token_too_large,        // a: elements a token, b: limit
+    batch_invariant,        // the kernel of smaller batches can't run this one
+    too_many_tiles,         // a: across, b: down
 };
 
 struct Candidate {

@@ -127,24 +127,29 @@ JITNEY_KERNEL(column_sums, {.operation = "fp8_linear",
                             .shared_bytes = [](const Values&) { return kColumnSumsSharedBytes; }})
 
 // Three warpgroups have 128 registers a thread until they share them out anew: too few for the
-// accumulators of a wider output.
+// accumulators of a wider output, and too few are left for the warps that gather pages or look
+// through a mask.
 JITNEY_KERNEL(attn_prefill_wgmma,
               {.operation = "attention",
                .source = "attention/prefill_wgmma.cuh",
                .minimum_arch = 90,
                .exact_arch = Arch{90, 'a'},
-               .constants = {head_dim(256, 8), never("head_dim_v"),  // that of V is that of Q
-                             format(k16Bit), tile({128, 192, 64}, {64, 128, 16}), stages(2, 8),
-                             stages(1, 3, "q_stages"), never("queries"),
-                             one_of("kv", kKvSources, 1u << kDenseKv), kCausal, never("mask"),
-                             kWindow, kSoftcap, kAlibi, kSinks},
+               .constants = {head_dim(256, 8), format(k16Bit), tile({128, 192, 64}, {64, 128, 16}),
+                             stages(2, 8), stages(1, 3, "q_stages"), kQueries, kKv, kCausal, kMask,
+                             kWindow, kSoftcap, kAlibi, kSinks, kLogits},
                .shared_bytes =
                    [](const Values& of) {
                        return prefill_wgmma_layout(of["head_dim"], of["head_dim"], of["tile_m"],
-                                                   of["tile_n"], of["q_stages"], of["stages"])
+                                                   of["tile_n"], of["q_stages"], of["stages"],
+                                                   of["mask"] != 0)
                            .bytes;
                    },
                .why_not = [](const Values& of) -> std::string_view {
-                   if (of["tile_m"] <= 128 || of["head_dim"] <= 64) return {};
-                   return "tiles of 192 rows need a head_dim up to 64";
+                   if (of["mask"] != 0 && of["tile_n"] != 64 && of["tile_n"] != 128) {
+                       return "a mask needs tiles of 64 or 128 keys";
+                   }
+                   if (of["tile_m"] <= 128) return {};
+                   if (of["head_dim"] > 64) return "tiles of 192 rows need a head_dim up to 64";
+                   if (of["kv"] != kPagedKv && of["mask"] == 0) return {};
+                   return "tiles of 192 rows need keys that are not on pages, and no mask";
                }})

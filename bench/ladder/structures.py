@@ -40,7 +40,7 @@ PrefillWgmmaParams = _struct(
     "PrefillWgmmaParams",
     [(each, TensorMapBits) for each in ("q", "k", "v", "out")]
     + [("attention", AttentionParams)]
-    + [("groups_a_kv_head", _INT), ("heads_at_a_time", _INT), ("next_tile", _POINTER)],
+    + [("groups_a_kv_head", _INT), ("heads_at_a_time", _INT), ("box_keys", _INT), ("next_tile", _POINTER)],
 )
 
 

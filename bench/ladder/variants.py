@@ -15,7 +15,9 @@ class Variant:
     softcap: int = 0
     alibi: int = 0
     sinks: int = 0
+    mask: int = 0
     queries: str = "dense"
+    kv: str = "dense"
     q_stages: int = 3
 
     @property
@@ -37,13 +39,13 @@ class Variant:
     def constants(self):
         formats = {"fp16": 1, "bf16": 2}
         queries = {"dense": 0, "packed": 1}
+        keys = {"dense": 0, "paged": 1}
         numbers = dataclasses.asdict(self)
         numbers.update(
             head_dim_v=self.dim_v,
             format=formats[self.format],
             queries=queries[self.queries],
-            mask=0,
-            kv=0,
+            kv=keys[self.kv],
         )
         return numbers
 
@@ -67,12 +69,12 @@ class Variant:
         def tile(rows, dim):
             return rows * ((dim + 63) // 64) * 128
 
-        barriers = 2 * (self.q_stages * self.tile_m // 64 + 2 * self.stages + 5)
+        barriers = 2 * (self.q_stages * self.tile_m // 64 + 2 * self.stages + 5) + self.stages * self.mask
         return (
             self.q_stages * tile(self.tile_m, self.head_dim)
             + self.stages * (tile(self.tile_n, self.head_dim) + tile(self.tile_n, self.dim_v))
-            + barriers * 8
-            + 4 * 96
+            + (barriers * 8 + 15) // 16 * 16
+            + 4 * (96 + 256 * self.mask)
         )
 
     def threads(self):

@@ -75,14 +75,7 @@ struct RowsSeen {
     int row = 0;
 
     JITNEY_DEVICE void advance(int rows) { row += rows; }
-    JITNEY_DEVICE bool valid() const {
-        unsigned word = seen.words[0];
-#pragma unroll
-        for (int i = 1; i < seen.kWords; ++i) {
-            if (row >= i * 32) word = seen.words[i];
-        }
-        return (word >> static_cast<unsigned>(row) % 32 & 1u) != 0;
-    }
+    JITNEY_DEVICE bool valid() const { return seen.has(row); }
 };
 
 // Cursors of load_tile over the keys from `key` on.

@@ -12,6 +12,19 @@ JITNEY_DEVICE float tanh_fast(float x) {
     return 1.0f - 2.0f * reciprocal_fast(1.0f + exp2_fast(2.0f * kLog2E * x));
 }
 
+// The same for |x| <= 1, to 7e-7 of it, without the units that compute powers: tanh(x) / x by a
+// polynomial in x^2 through the Chebyshev nodes of [0, 1].
+JITNEY_DEVICE float tanh_near_zero(float x) {
+    const float square = x * x;
+    float ratio = -0x1.90d924p-9f;
+    ratio = ratio * square + 0x1.11f45ap-6f;
+    ratio = ratio * square - 0x1.a697a8p-5f;
+    ratio = ratio * square + 0x1.0ffd3ap-3f;
+    ratio = ratio * square - 0x1.5549d8p-2f;
+    ratio = ratio * square + 0x1.ffffecp-1f;
+    return ratio * x;
+}
+
 // What a caller's function is told beside the score.
 struct LogitPlace {
     int batch;
@@ -103,16 +116,18 @@ JITNEY_DEVICE RowLogits<C> row_logits(const AttentionParams& params, const Reque
 // ALiBi (Press et al. 2022, arXiv:2108.12409): logit - slope * |place - key|. The caller's function
 // is asked for keys and queries of the request alone; what others score is dropped later.
 template <class C>
+JITNEY_DEVICE float edit_by_caller(const AttentionParams& params, const Request& request,
+                                   const RowLogits<C>& row, float score, int key) {
+    const LogitPlace at = {request.batch, row.head,  row.place - request.query_offset(),
+                           key,           row.place, request.q_len,
+                           request.kv_len};
+    if (at.key >= at.kv_len || at.query >= at.q_len) return score;
+    return C::edit_by_caller(score * params.caller_scale, at, params.caller_values);
+}
+template <class C>
 JITNEY_DEVICE float edit_logit(const AttentionParams& params, const Request& request,
                                const RowLogits<C>& row, float score, int key) {
-    if constexpr (kCallerEdits<C>) {
-        const LogitPlace at = {request.batch, row.head,  row.place - request.query_offset(),
-                               key,           row.place, request.q_len,
-                               request.kv_len};
-        if (at.key < at.kv_len && at.query < at.q_len) {
-            score = C::edit_by_caller(score * params.caller_scale, at, params.caller_values);
-        }
-    }
+    if constexpr (kCallerEdits<C>) score = edit_by_caller<C>(params, request, row, score, key);
     if constexpr (C::softcap != 0) score = tanh_fast(score * params.softcap_scale);
     if constexpr (C::alibi != 0) {
         const int distance = row.place - key;
@@ -132,6 +147,56 @@ JITNEY_DEVICE void edit_logits(const AttentionParams& params, const Request& req
         for (int i = 0; i < 4; ++i) {
             scores[block][i] = edit_logit<C>(params, request, rows[i / 2], scores[block][i],
                                              key + block * 8 + i % 2);
+        }
+    }
+}
+
+// The same where arithmetic sets the pace: a block all of whose scores are far below the cap is
+// capped by the polynomial, and distances are counted in floats.
+template <class C, int key_blocks>
+JITNEY_DEVICE void edit_logits_quickly(const AttentionParams& params, const Request& request,
+                                       float (&scores)[key_blocks][4],
+                                       const RowLogits<C> (&rows)[2], int key) {
+    if constexpr (kCallerEdits<C>) {
+#pragma unroll
+        for (int block = 0; block < key_blocks; ++block) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                scores[block][i] = edit_by_caller<C>(params, request, rows[i / 2], scores[block][i],
+                                                     key + block * 8 + i % 2);
+            }
+        }
+    }
+    if constexpr (C::softcap != 0) {
+        float largest = 0.0f;
+#pragma unroll
+        for (int i = 0; i < key_blocks * 4; ++i) {
+            float& score = scores[i / 4][i % 4];
+            score *= params.softcap_scale;
+            largest = fmaxf(largest, fabsf(score));
+        }
+        if (__all_sync(kAllLanes, largest <= 1.0f)) {
+#pragma unroll
+            for (int i = 0; i < key_blocks * 4; ++i)
+                scores[i / 4][i % 4] = tanh_near_zero(scores[i / 4][i % 4]);
+        } else {
+#pragma unroll
+            for (int i = 0; i < key_blocks * 4; ++i)
+                scores[i / 4][i % 4] = tanh_fast(scores[i / 4][i % 4]);
+        }
+    }
+    if constexpr (C::alibi != 0) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const float first = static_cast<float>(rows[half].place - key);
+#pragma unroll
+            for (int block = 0; block < key_blocks; ++block) {
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const float distance = first - static_cast<float>(block * 8 + i);
+                    scores[block][2 * half + i] -= rows[half].slope * fabsf(distance);
+                }
+            }
         }
     }
 }

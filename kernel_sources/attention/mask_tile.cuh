@@ -28,6 +28,14 @@ JITNEY_DEVICE const unsigned* mask_row(const MaskBits& mask, int batch, int head
            (mask.rows == 1 ? 0 : row) % kMaskBandRows;
 }
 
+// The bits of the word that begins at `first` whose keys are in a range.
+JITNEY_DEVICE unsigned bits_within(const KeyRange& keys, int first) {
+    const int before = min(max(keys.first - first, 0), kMaskGroupKeys);
+    const int count = min(max(keys.end - first, 0), kMaskGroupKeys);
+    const auto below = [](int bits) { return static_cast<unsigned>((1ull << bits) - 1); };
+    return below(count) & ~below(before);
+}
+
 template <class C>
 struct MaskTile {
     static constexpr int kWords = mask_tile_words(C::tile_n);  // of a row
@@ -137,14 +145,6 @@ struct MaskTile {
             }
         }
         return seen;
-    }
-
-    // The bits of the word that begins at `first` whose keys are in a range.
-    JITNEY_DEVICE static unsigned bits_within(const KeyRange& keys, int first) {
-        const int before = min(max(keys.first - first, 0), kMaskGroupKeys);
-        const int count = min(max(keys.end - first, 0), kMaskGroupKeys);
-        const auto below = [](int bits) { return static_cast<unsigned>((1ull << bits) - 1); };
-        return below(count) & ~below(before);
     }
 
     // The bits of a row that belong to the lane, its first key being bit 0 of the first word.

@@ -19,12 +19,16 @@ constexpr int wgmma_threads(int tile_m) {
 }
 
 // Registers a thread, such that all warpgroups together have no more than an SM: where the kernel
-// starts with 168 (two consumers) or 128 (three), what the producer gives is what they take.
-constexpr int wgmma_producer_registers(int tile_m) {
-    return wgmma_consumers(tile_m) == 3 ? 32 : 40;
+// starts with 168 (two consumers) or 128 (three), what the producer gives is what they take. Who
+// gathers rows of pages, or looks through a mask, needs more than who starts copies of boxes.
+constexpr int wgmma_producer_registers(int tile_m, int tile_n, bool paged, bool mask) {
+    if (wgmma_consumers(tile_m) == 3) return 32;
+    if (!paged && !mask) return 40;
+    return paged && tile_n > 64 ? 72 : 56;
 }
-constexpr int wgmma_consumer_registers(int tile_m) {
-    return wgmma_consumers(tile_m) == 3 ? 160 : 232;
+constexpr int wgmma_consumer_registers(int tile_m, int tile_n, bool paged, bool mask) {
+    if (wgmma_consumers(tile_m) == 3) return 160;
+    return (3 * 168 - wgmma_producer_registers(tile_m, tile_n, paged, mask)) / 2;
 }
 
 // A tile's rows lie in panels of 64 elements, 128 bytes (wgmma_operand.cuh).
@@ -43,9 +47,17 @@ constexpr bool wgmma_stages_output(int q_stages) {
 
 // Rings of tiles of Q, of K and of V; their barriers, of each stage of each warpgroup's rows of Q,
 // and of each stage of K and V, one for full and one for empty; and notes on tiles of rows, with
-// two barriers each as well, and one for all that tells that a note was taken.
+// two barriers each as well, and one for all that tells that a note was taken. With a mask a note
+// has a bit for each tile of keys, and each stage of V another barrier.
 constexpr int kWgmmaNotes = 4;
-constexpr int kWgmmaNoteBytes = 96;
+constexpr int kWgmmaTileWords = 64;
+constexpr int wgmma_note_bytes(bool mask) {
+    return 96 + (mask ? 4 * kWgmmaTileWords : 0);
+}
+// Keys that a mask may have.
+constexpr int wgmma_most_masked_keys(int tile_n) {
+    return kWgmmaTileWords * 32 * tile_n;
+}
 
 struct PrefillWgmmaLayout {
     int k;
@@ -55,27 +67,44 @@ struct PrefillWgmmaLayout {
     int bytes;
 };
 
-constexpr int wgmma_barriers(int tile_m, int q_stages, int stages) {
-    return 2 * (q_stages * wgmma_consumers(tile_m) + 2 * stages + kWgmmaNotes + 1);
+constexpr int wgmma_barriers(int tile_m, int q_stages, int stages, bool mask) {
+    return 2 * (q_stages * wgmma_consumers(tile_m) + 2 * stages + kWgmmaNotes + 1) +
+           (mask ? stages : 0);
 }
 
 constexpr PrefillWgmmaLayout prefill_wgmma_layout(int head_dim, int head_dim_v, int tile_m,
-                                                  int tile_n, int q_stages, int stages) {
+                                                  int tile_n, int q_stages, int stages, bool mask) {
     const int k = q_stages * wgmma_tile_bytes(tile_m, head_dim);
     const int v = k + stages * wgmma_tile_bytes(tile_n, head_dim);
     const int barriers = v + stages * wgmma_tile_bytes(tile_n, head_dim_v);
-    const int notes = barriers + wgmma_barriers(tile_m, q_stages, stages) * 8;
-    return {k, v, barriers, notes, notes + kWgmmaNotes * kWgmmaNoteBytes};
+    const int notes =
+        (barriers + wgmma_barriers(tile_m, q_stages, stages, mask) * 8 + 15) / 16 * 16;
+    return {k, v, barriers, notes, notes + kWgmmaNotes * wgmma_note_bytes(mask)};
 }
 
 // Behind next_tile, 16 bytes from it, as many that stay zero.
 constexpr int kWgmmaCounterBytes = 32;
 
-// Boxes of the maps are 64 elements of 64 / group positions (Q) or of tile_n keys (K and V),
-// without gaps and swizzled over 128 bytes.
+// Warps that gather rows where a box of keys would be smaller than this many; a page's keys are
+// then copied row by row.
+constexpr int kWgmmaGatherers = 2;
+constexpr int kWgmmaLeastBox = 16;
+
+// Keys of a box of the maps of a pool of pages: what divides a page and a tile. 0: rows are
+// gathered.
+constexpr int wgmma_box_keys(long long page_size, int tile_n) {
+    int keys = 1;
+    while (keys < tile_n && page_size % (2ll * keys) == 0 && tile_n % (2 * keys) == 0)
+        keys *= 2;
+    return keys < kWgmmaLeastBox ? 0 : keys;
+}
+
+// Boxes of the maps are 64 elements of 64 / group positions (Q) or of tile_n keys (K and V; of
+// pools, box_keys), without gaps and swizzled over 128 bytes.
 struct PrefillWgmmaParams {
     TensorMapBits q;  // [batch, q_heads / group, q_len, group, head_dim]; packed: batch 1
-    TensorMapBits k;  // [batch, kv_heads, kv_len, head_dim]; packed: batch 1
+    TensorMapBits k;  // [batch, kv_heads, kv_len, head_dim]; packed: batch 1; pools: [pages,
+                      // kv_heads, page_size, head_dim], and not read where rows are gathered
     TensorMapBits v;
     TensorMapBits out;  // like Q
 
@@ -85,6 +114,7 @@ struct PrefillWgmmaParams {
 
     int groups_a_kv_head;
     int heads_at_a_time;  // whose tiles take turns, so that their K and V stay in the L2
+    int box_keys;         // of pools
     unsigned* next_tile;  // zero before the first launch and again after each
 };
 

@@ -13,6 +13,14 @@ struct SeenKeys {
     static constexpr int kWords = (keys + 31) / 32;
     unsigned words[kWords];
 
+    JITNEY_DEVICE bool has(int key) const {
+        unsigned word = words[0];
+#pragma unroll
+        for (int i = 1; i < kWords; ++i) {
+            if (key >= i * 32) word = words[i];
+        }
+        return (word >> static_cast<unsigned>(key) % 32 & 1u) != 0;
+    }
     JITNEY_DEVICE bool any() const {
         unsigned bits = 0;
 #pragma unroll

@@ -6,6 +6,7 @@
 #include "attention/layout.h"
 #include "attention/logits.cuh"
 #include "attention/masking.cuh"
+#include "attention/wgmma_mask.cuh"
 #include "attention/wgmma_memory.cuh"
 #include "attention/wgmma_output.cuh"
 #include "common/element.cuh"
@@ -37,12 +38,14 @@ struct WgmmaConsumer {
         Output out;
         SoftmaxRows rows;
         float scale_log2;
+        WgmmaMask<C> mask;  // of the step to come
     };
 
     // A tile of keys of a tile of rows.
     struct Work {
         int place;  // of the note on the tile of rows
         int key;
+        int next_key;
         int steps_behind;
 
         JITNEY_DEVICE const Note& note() const { return *Memory::note(place); }
@@ -85,8 +88,13 @@ struct WgmmaConsumer {
         const int step = first_step(work);
         work.key = same_in_warp(note.key_of(step));
         work.steps_behind = key_tiles - 1 - step;
+        find_next_key(work);
         notes.advance();
         return true;
+    }
+
+    JITNEY_DEVICE void find_next_key(Work& work) const {
+        if (work.steps_behind > 0) work.next_key = work.note().key_before(work.key);
     }
 
     JITNEY_DEVICE int first_step(const Work& work) const {
@@ -132,11 +140,13 @@ struct WgmmaConsumer {
     // Until the values of the first step of a tile of rows are there.
     JITNEY_DEVICE void wait_for_first_values(const Work& work) {
         barrier_wait(Memory::v_full(v.stage), v.phase);
-        clear_values_behind(work.note());
-        for (int step = first_step(work); step > 0; --step) {
+        clear_unseen_values(work.note(), 0);
+        const int first = first_step(work);
+        for (int step = 1; step <= first; ++step) {
             let_by(Memory::v_full(v.stage));
             v.advance();
             barrier_wait(Memory::v_full(v.stage), v.phase);
+            clear_unseen_values(work.note(), step);
         }
     }
 
@@ -184,17 +194,19 @@ struct WgmmaConsumer {
     }
 
     // Edits the logits of a tile of keys, and drops those of keys that do not count.
-    JITNEY_DEVICE void edit_and_mask(Scores& scores, const Work& work, bool masks) const {
+    JITNEY_DEVICE void edit_and_mask(Scores& scores, const Work& work, bool masks,
+                                     const WgmmaMask<C>& mask) const {
         const Note& note = work.note();
         const WgmmaOutput<C> rows = {params, consumer};
         const int lane_key = work.key + 2 * (rows.lane() % 4);
         if constexpr (kEditsLogits<C>) {
-            edit_logits<C>(
+            edit_logits_quickly<C>(
                 params.attention, note.request, scores,
                 {row_logits<C>(params.attention, note.request, note.group, rows.row(note, 0)),
                  row_logits<C>(params.attention, note.request, note.group, rows.row(note, 1))},
                 lane_key);
         }
+        mask.apply(scores, rows.lane());
         if (masks) {
             const KeyRange keys[2] = {
                 row_keys<C>(params.attention, note.request, rows.packed(note, 0)),
@@ -213,8 +225,8 @@ struct WgmmaConsumer {
 
     // Makes weights of the scores of a tile of keys.
     JITNEY_DEVICE Rescale softmax(Scores& scores, SoftmaxRows& rows, const Work& work, bool masks,
-                                  float scale_log2) const {
-        edit_and_mask(scores, work, masks);
+                                  const WgmmaMask<C>& mask, float scale_log2) const {
+        edit_and_mask(scores, work, masks, mask);
         Rescale rescale = {false, {1.0f, 1.0f}};
         float maximum[2];
         const bool rises = row_maxima_by_bits(scores, rows, scale_log2, maximum);
@@ -224,31 +236,47 @@ struct WgmmaConsumer {
         return rescale;
     }
 
-    // Values behind the request's last key may be anything; multiplied by weights of 0 they have to
-    // be numbers. Where the maps do not end with the keys, the consumers write zeros over them.
-    JITNEY_DEVICE void clear_values_behind(const Note& note) const {
-        const int key = note.key_of(0);
-        const int left = note.request.kv_len - key;
-        if (params.attention.kv_lengths == kKvLenFixed || left >= C::tile_n) return;
+    // Values behind the request's last key, and before the first that a row sees, may be anything;
+    // multiplied by weights of 0 they have to be numbers. Where what was copied does not end with
+    // the keys, as on pages and where the maps know other lengths, the consumers write zeros over
+    // them. All of them come here for a step that is one of a tile's first or last. Beside a mask
+    // others do it.
+    JITNEY_DEVICE void clear_unseen_values(const Note& note, int step) const {
+        if (C::mask != 0) return;
+        constexpr bool both_ends = C::kv == kPagedKv && C::window != 0;
+        const bool ends = both_ends && step == note.key_tiles - 1;
+        if (step != 0 && !ends) return;
+        if (C::kv == kPagedKv ? params.box_keys == 0 : params.attention.kv_lengths == kKvLenFixed) {
+            return;
+        }
+        const int key = note.key_of(step);
+        const int behind = step == 0 ? note.request.kv_len - key : C::tile_n;
+        const int before = ends ? note.first_seen - key : 0;
+        if (behind >= C::tile_n && before <= 0) return;
+        if (before > 0) clear_values(0, before);
+        if (behind < C::tile_n) clear_values(behind, C::tile_n);
+        fence_shared_for_async();
+        named_barrier_wait(kAllConsumers, kConsumers * kWarpgroupThreads);
+    }
+    JITNEY_DEVICE void clear_values(int first, int end) const {
         constexpr int chunks = kPanelRowBytes / 16;
         const int thread = static_cast<int>(threadIdx.x) - kWarpgroupThreads;
         char* values = shared_memory() + Memory::kLayout.v + v.stage * Memory::kVBytes;
-        for (int i = thread; i < (C::tile_n - left) * chunks; i += kConsumers * kWarpgroupThreads) {
+        for (int i = thread; i < (end - first) * chunks; i += kConsumers * kWarpgroupThreads) {
 #pragma unroll
             for (int panel = 0; panel < wgmma_panels(C::head_dim_v); ++panel) {
-                *reinterpret_cast<uint4*>(values + (panel * C::tile_n + left) * kPanelRowBytes +
+                *reinterpret_cast<uint4*>(values + (panel * C::tile_n + first) * kPanelRowBytes +
                                           i * 16) = uint4{};
             }
         }
-        fence_shared_for_async();
-        named_barrier_wait(kAllConsumers, kConsumers * kWarpgroupThreads);
     }
 
     // A step of a tile of rows behind its first: while its scores become weights, the product of
     // the weights before runs.
     JITNEY_DEVICE void step_on(State& state, Work& now) {
-        now.key -= C::tile_n;
+        now.key = now.next_key;
         --now.steps_behind;
+        find_next_key(now);
         barrier_wait(Memory::k_full(k.stage), k.phase);
         multiply_keys(state.scores);
         add_values(state.out, state.weights);
@@ -256,12 +284,17 @@ struct WgmmaConsumer {
         wgmma_wait<1>();
         wgmma_settle(state.scores);
         release_keys(now);
-        const Rescale rescale = softmax(state.scores, state.rows, now, masks, state.scale_log2);
+        const Rescale rescale =
+            softmax(state.scores, state.rows, now, masks, state.mask, state.scale_log2);
+        if (now.steps_behind > 0) state.mask.load(params.attention, now.note(), now.next_key);
         const SharedAddress read = Memory::v_full(v.stage);
         v.advance();
         // This wait stands here because the compiler would move arithmetic behind that for the
         // product, but does not move it past a loop.
         barrier_wait(Memory::v_full(v.stage), v.phase);
+        if constexpr (C::kv == kPagedKv && C::window != 0 && C::mask == 0) {
+            if (now.steps_behind == 0) clear_unseen_values(now.note(), now.note().key_tiles - 1);
+        }
         wgmma_wait<0>();
         wgmma_settle(state.out);
         release(read);
@@ -286,7 +319,8 @@ struct WgmmaConsumer {
         release_keys(next);
         const SoftmaxRows before = state.rows;
         state.rows = empty_rows();
-        softmax(state.scores, state.rows, next, masks, state.scale_log2);
+        softmax(state.scores, state.rows, next, masks, state.mask, state.scale_log2);
+        if (next.steps_behind > 0) state.mask.load(params.attention, next.note(), next.next_key);
         if constexpr (ends_one) {
             barrier_wait(Memory::v_full(v.stage), v.phase);  // it has ended; as in step_on
             wgmma_wait<0>();
@@ -323,12 +357,13 @@ struct WgmmaConsumer {
             let_by(Memory::q_full(q.stage, consumer));
         }
         q.advance();
-        for (int step = same_in_warp(work.note().key_tiles); step > 0; --step) {
+        const int steps = same_in_warp(work.note().key_tiles);
+        for (int step = 0; step < steps; ++step) {
             barrier_wait(Memory::k_full(k.stage), k.phase);
             let_by(Memory::k_full(k.stage));
             k.advance();
             barrier_wait(Memory::v_full(v.stage), v.phase);
-            if (step == work.note().key_tiles) clear_values_behind(work.note());
+            clear_unseen_values(work.note(), step);
             let_by(Memory::v_full(v.stage));
             v.advance();
         }
@@ -355,6 +390,9 @@ struct WgmmaConsumer {
                 if (works) end(state, now);
                 pass(next);
             } else {
+                const WgmmaOutput<C> rows = {params, consumer};
+                state.mask.begin(params.attention, next.note(), rows.row(next.note(), 0));
+                state.mask.load(params.attention, next.note(), next.key);
                 if (works) {
                     step_over<true>(state, now, next);
                 } else {

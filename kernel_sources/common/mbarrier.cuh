@@ -35,6 +35,19 @@ JITNEY_DEVICE void barrier_arrive_in_block(SharedAddress barrier, unsigned block
         : "memory");
 }
 
+// Whether the phase has ended by now.
+JITNEY_DEVICE bool barrier_has_ended(SharedAddress barrier, unsigned phase) {
+    unsigned ended;
+    asm volatile(
+        "{.reg .pred ended;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, ended;}"
+        : "=r"(ended)
+        : "r"(barrier), "r"(phase)
+        : "memory");
+    return ended != 0;
+}
+
 // Whether the phase has ended; returns at the latest after about 10 ms.
 JITNEY_DEVICE bool barrier_ended(SharedAddress barrier, unsigned phase) {
     constexpr unsigned nanoseconds = 10000000;

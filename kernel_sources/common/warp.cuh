@@ -42,8 +42,8 @@ JITNEY_DEVICE Bits warp_or(Bits bits) {
     return __reduce_or_sync(kAllLanes, bits);
 }
 
-template <int width = kWarpSize>
-JITNEY_DEVICE float warp_sum(float x) {
+template <int width = kWarpSize, class Number>
+JITNEY_DEVICE Number warp_sum(Number x) {
     for (int step = width / 2; step > 0; step /= 2)
         x += __shfl_xor_sync(kAllLanes, x, step);
     return x;

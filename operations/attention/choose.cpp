@@ -52,16 +52,15 @@ AttentionWorkspace workspace_of(const AttentionProblem& p, int tile_m, std::int6
 
 // As many as there are where the host knows the lengths. Else room for every way to divide the
 // queries: each request may end in a tile that is not full.
-std::int64_t packed_tiles(const AttentionProblem& p, int tile_m) {
+std::int64_t packed_tiles(const AttentionProblem& p, int heads_together, int tile_m) {
     if (p.qo_indptr.empty()) {
-        const std::int64_t rows = rows_a_head(p);
-        return rows / tile_m + std::min<std::int64_t>(p.batch, p.q_len);
+        return product(p.q_len, heads_together) / tile_m + std::min<std::int64_t>(p.batch, p.q_len);
     }
     std::int64_t tiles = 0;
     const std::span<const int> ends = p.qo_indptr.ends;
     for (std::size_t i = 1; i < ends.size(); ++i) {
         const std::int64_t queries = ends[i] - ends[i - 1];
-        tiles += ceil_div(queries * p.group(), tile_m);
+        tiles += ceil_div(queries * heads_together, tile_m);
     }
     return tiles;
 }
@@ -75,10 +74,10 @@ struct RowTiles {
 };
 
 RowTiles row_tiles_of(KernelId kernel, const AttentionProblem& p, int tile_m) {
-    if (p.packed) return {packed_tiles(p, tile_m), heads(p)};
     const int together = heads_taken_together(kernel, p);
-    return {ceil_div(product(p.q_len, together), tile_m),
-            product(heads(p), p.group() / std::max(together, 1))};
+    return {
+        p.packed ? packed_tiles(p, together, tile_m) : ceil_div(product(p.q_len, together), tile_m),
+        product(heads(p), p.group() / std::max(together, 1))};
 }
 
 // Blocks of attn_prefill_wgmma stay and take tile after tile by a counter, which stands at the
@@ -88,7 +87,8 @@ void set_staying_blocks(const AttentionProblem& p, std::int64_t tiles, const Att
                         const DeviceFacts& facts, AttentionChoice& choice) {
     const std::int64_t blocks = std::min<std::int64_t>(tiles, facts.sm_count);
     choice.heads_at_a_time = wgmma_heads_at_a_time(p);
-    if (tiles > blocks || p.kv_len == 0) choice.workspace.arrived_bytes = kWgmmaCounterBytes;
+    if (tiles > blocks || p.kv_len == 0 || p.paged)
+        choice.workspace.arrived_bytes = kWgmmaCounterBytes;
     choice.geometry.grid[0] = static_cast<unsigned>(blocks);
     choice.geometry.block[0] = static_cast<unsigned>(wgmma_threads(tile.m));
 }
@@ -104,7 +104,8 @@ HelperChoice helper_choice(KernelId kernel, int threads, const DeviceFacts& fact
 // The tensor-core prefill reads a mask as bits, which are made first, once for all heads and tiles
 // that share them. The others read few rows, or the bytes as they come.
 bool reads_mask_bits(KernelId kernel, const AttentionProblem& p) {
-    return kernel == KernelId::attn_prefill_mma && p.mask;
+    return p.mask &&
+           (kernel == KernelId::attn_prefill_mma || kernel == KernelId::attn_prefill_wgmma);
 }
 
 // Bands of all heads and requests together.
@@ -140,15 +141,6 @@ void divide_keys(const AttentionProblem& p, const AttentionTile& tile, std::int6
     choice.split_parts = parts.most;
 }
 
-// What attn_prefill_wgmma does not do.
-Reason wgmma_refusal(const AttentionProblem& p) {
-    if (p.packed) return Reason::packed_queries;
-    if (p.paged) return Reason::paged_keys;
-    if (p.mask) return Reason::takes_no_mask;
-    if (p.logits != 0) return Reason::takes_no_logits;
-    return p.mapped ? Reason::accepted : Reason::not_mapped;
-}
-
 // Receives what an accepted kernel runs: its specialization with its tile.
 struct Fitting {
     AttentionTile tile;
@@ -172,9 +164,7 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (is_mma(kernel) && !p.aligned) return reject(Reason::not_aligned);
     if (is_decode(kernel) && p.packed) return reject(Reason::packed_queries);
     const bool wgmma = kernel == KernelId::attn_prefill_wgmma;
-    if (const Reason reason = wgmma_refusal(p); wgmma && reason != Reason::accepted) {
-        return reject(reason);
-    }
+    if (wgmma && !p.mapped) return reject(Reason::not_mapped);
     if (!is_decode(kernel) && p.append) return reject(Reason::append_needs_decode);
     if (is_decode(kernel) && p.q_len > kMaxDecodeQueries) {
         return reject(Reason::too_many_queries, p.q_len, kMaxDecodeQueries);
@@ -188,6 +178,10 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     }
     if (rows_a_head(p) > kMaxRows) return reject(Reason::too_many_rows, rows_a_head(p), kMaxRows);
     if (p.kv_len > kMaxKeys) return reject(Reason::too_many_keys, p.kv_len, kMaxKeys);
+    if (const int most = wgmma_most_masked_keys(tile.n);
+        wgmma && p.mask && p.mask_sizes.keys > most) {
+        return reject(Reason::mask_too_wide, p.mask_sizes.keys, most);
+    }
     const int splits = p.batch_invariant && is_decode(kernel) ? fixed_parts(p, tile).blocks : 1;
     const RowTiles tiles = row_tiles_of(kernel, p, tile.m);
     if (wgmma && tiles.all() > kMaxTiles) {
@@ -216,9 +210,15 @@ bool prefers_decode(const AttentionProblem& p) {
 
 // Enough rows that share a tile to fill one of attn_prefill_wgmma: with fewer most of its products
 // are thrown away, as where heads of a group that shares no divisor with 64 have few queries.
+// Ragged requests it was never slower for, however short, where all heads of a group share a tile
+// (docs/hopper_ladder.md); else the mean request counts, or, where results may not depend on the
+// others, none.
 bool prefers_wgmma(const AttentionProblem& p) {
     constexpr int rows = 128;
-    return product(p.q_len, heads_taken_together(KernelId::attn_prefill_wgmma, p)) >= rows;
+    const int together = heads_taken_together(KernelId::attn_prefill_wgmma, p);
+    if (p.packed && together == p.group()) return true;
+    if (p.packed && p.batch_invariant) return false;
+    return product(p.packed ? p.q_len / std::max(p.batch, 1) : p.q_len, together) >= rows;
 }
 
 std::array<KernelId, 5> order_of(const AttentionProblem& p) {

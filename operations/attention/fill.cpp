@@ -191,7 +191,9 @@ void form_wgmma_params(PrefillWgmmaParams& params, const AttentionArgs& args,
                        const policy::AttentionChoice& choice) {
     params.groups_a_kv_head = problem.group() / choice.group;
     params.heads_at_a_time = choice.heads_at_a_time;
-    form_maps(params, args, policy::value_of(choice.spec, "tile_n"));
+    const int tile_n = policy::value_of(choice.spec, "tile_n");
+    if (is_paged(kv_form(args))) params.box_keys = wgmma_box_keys(page_size_of(args), tile_n);
+    form_maps(params, args, tile_n);
 }
 
 void set_wgmma_addresses(PrefillWgmmaParams& params, const AttentionArgs& args,

@@ -43,9 +43,11 @@ struct OperationOf<AttentionArgs> {
         bool map_first = false;
         bool is_wgmma = false;
         bool addresses_lead = true;  // the tensor maps
+        std::size_t helpers = 0;     // steps before attention itself
         void* of(std::size_t step) noexcept {
             if (map_first && step == 0) return &map;
-            return is_wgmma ? static_cast<void*>(&wgmma) : &wgmma.attention;
+            const bool whole = is_wgmma && step == helpers;
+            return whole ? static_cast<void*>(&wgmma) : &wgmma.attention;
         }
     };
 
@@ -88,6 +90,7 @@ struct OperationOf<AttentionArgs> {
         params.wgmma.attention = form_params(args, problem, choice);
         params.map_first = choice.work_map.has_value();
         if (params.map_first) params.map = form_map_params(params.wgmma.attention, choice);
+        params.helpers = steps(choice).before().size();
         params.is_wgmma = choice.spec.kernel == policy::KernelId::attn_prefill_wgmma;
         if (params.is_wgmma) {
             params.addresses_lead = runtime::addresses_lead_maps();

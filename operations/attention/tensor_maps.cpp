@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "operations/attention/form.hpp"
 #include "runtime/tensor_map.hpp"
 
 namespace jitney {
@@ -67,12 +68,13 @@ TensorMapShape row_shape(const Tensor& tensor, int group) noexcept {
     return shape;
 }
 
-// Of K or V. Without a key the map is that of 16 bytes, beyond which all is zero.
-TensorMapShape key_shape(const Tensor& tensor, int tile_n) noexcept {
+// Of K or V, whose pages are requests of a batch to it. Without a key the map is that of 16 bytes,
+// beyond which all is zero.
+TensorMapShape key_shape(const Tensor& tensor, int box_keys) noexcept {
     const Dims dims = dims_of(tensor);
     TensorMapShape shape = shape_of(tensor, 4);
-    shape.box = {kPanelElements, static_cast<std::uint32_t>(tile_n), 1, 1};
-    if (dims.length == 0) {
+    shape.box = {kPanelElements, static_cast<std::uint32_t>(box_keys), 1, 1};
+    if (is_empty(tensor)) {
         shape.size = {kNoStride / static_cast<std::uint64_t>(size_of(tensor.dtype)), 1, 1, 1};
         shape.stride_bytes = {kNoStride, kNoStride, kNoStride};
         return shape;
@@ -83,7 +85,16 @@ TensorMapShape key_shape(const Tensor& tensor, int tile_n) noexcept {
 }
 
 const void* address_of_keys(const Tensor& tensor, void* zeros) noexcept {
-    return dims_of(tensor).length == 0 ? zeros : tensor.data;
+    return is_empty(tensor) ? zeros : tensor.data;
+}
+
+// Whether the kernel has boxes of K and V copied, and not rows gathered.
+bool maps_keys(const AttentionArgs& args, const PrefillWgmmaParams& params) noexcept {
+    return params.box_keys != 0 || !is_paged(kv_form(args));
+}
+
+int keys_of_box(const PrefillWgmmaParams& params, int tile_n) noexcept {
+    return params.box_keys != 0 ? params.box_keys : tile_n;
 }
 
 void encode(TensorMapBits& bits, const void* address, const TensorMapShape& shape) {
@@ -119,17 +130,21 @@ void form_maps(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n
     const int group = params.attention.group;
     encode(params.q, somewhere, row_shape(args.q, group));
     encode(params.out, somewhere, row_shape(args.out, group));
-    encode(params.k, somewhere, key_shape(args.k, tile_n));
-    encode(params.v, somewhere, key_shape(args.v, tile_n));
+    if (!maps_keys(args, params)) return;
+    const int box_keys = keys_of_box(params, tile_n);
+    encode(params.k, somewhere, key_shape(args.k, box_keys));
+    encode(params.v, somewhere, key_shape(args.v, box_keys));
 }
 
 void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n,
                        bool addresses_lead, void* zeros) {
     const void* const k = address_of_keys(args.k, zeros);
     const void* const v = address_of_keys(args.v, zeros);
+    const bool keys = maps_keys(args, params);
     if (addresses_lead) {
         put_address(params.q, args.q.data);
         put_address(params.out, args.out.data);
+        if (!keys) return;
         put_address(params.k, k);
         put_address(params.v, v);
         return;
@@ -137,8 +152,10 @@ void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args, in
     const int group = params.attention.group;
     encode(params.q, args.q.data, row_shape(args.q, group));
     encode(params.out, args.out.data, row_shape(args.out, group));
-    encode(params.k, k, key_shape(args.k, tile_n));
-    encode(params.v, v, key_shape(args.v, tile_n));
+    if (!keys) return;
+    const int box_keys = keys_of_box(params, tile_n);
+    encode(params.k, k, key_shape(args.k, box_keys));
+    encode(params.v, v, key_shape(args.v, box_keys));
 }
 
 }  // namespace jitney

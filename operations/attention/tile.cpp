@@ -80,14 +80,16 @@ struct WgmmaTile {
 // engine where three stages fit. Neither the batch nor the number of SMs counts, so that results do
 // not depend on them.
 WgmmaTile prefill_wgmma_tile(const AttentionProblem& p) {
+    // The warps that gather rows and look through a mask have registers for 64 keys.
+    const bool masked_pages = p.mask && p.paged;
     if (p.head_dim <= 64) {
-        const bool few_tiles = p.group() > 1 && p.q_len <= 1024;
+        const bool few_tiles = p.group() > 1 && (p.packed || p.q_len <= 1024);
         // Beside the others they would spill.
-        const bool spills = p.window || p.softcap;
-        return {{few_tiles || spills ? 128 : 192, 128}, 3, 3};
+        const bool spills = p.window || p.softcap || p.paged || p.mask || p.logits != 0;
+        return {{few_tiles || spills ? 128 : 192, masked_pages ? 64 : 128}, 3, 3};
     }
-    if (p.head_dim <= 128) return {{128, 128}, 2, 3};
-    if (p.head_dim <= 192) return {{128, 80}, 2, 2};
+    if (p.head_dim <= 128) return {{128, masked_pages ? 64 : 128}, 2, p.mask ? 2 : 3};
+    if (p.head_dim <= 192) return {{128, p.mask ? 64 : 80}, 2, 2};
     return {{128, 64}, 2, 1};
 }
 
@@ -161,7 +163,7 @@ int wgmma_heads_at_a_time(const AttentionProblem& p) {
     const std::int64_t together = heads_taken_together(KernelId::attn_prefill_wgmma, p);
     const std::int64_t bytes = std::int64_t{fewer ? 8 : 32} << 20;
     const std::int64_t a_head = std::max<std::int64_t>(p.kv_len, 1) * p.head_dim * 4;
-    const std::int64_t all = product(p.batch, p.q_heads / together);
+    const std::int64_t all = product(p.packed ? 1 : p.batch, p.q_heads / together);
     return static_cast<int>(std::clamp<std::int64_t>(bytes / a_head * (p.group() / together), 1,
                                                      std::clamp<std::int64_t>(all, 1, kMaxTiles)));
 }

@@ -3,9 +3,12 @@
 
 #include "jitney/backend.hpp"
 #include "jitney/plan.hpp"
+#include "operations/attention/reference.hpp"
 #include "tests/api/attention_calls.hpp"
 #include "tests/api/bad_call.hpp"
 #include "tests/api/fake_gpu.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/serving_problem.hpp"
 
 namespace jitney::tests {
 namespace {
@@ -118,15 +121,55 @@ TEST_CASE("scenario: the variant wgmma" * doctest::skip()) {
     AttentionShape shape = prefill_shape(2, 130, 70, 1);
     shape.mask = MaskKind::heads;
     AttentionProblem masked(shape, random);
+    const AttentionProblem masked_before = masked;
+    ops::attn_prefill(args_of(masked), ops::Variant::wgmma);
+    CHECK(last_run().starts_with(kName));
+    check_result(masked, masked_before);
+    // The copy engine does not walk backwards.
+    AttentionProblem backwards(prefill_shape(2, 130, 70, 1), random);
+    AttentionArgs args = args_of(backwards);
+    args.k.strides[2] = 0;
     try {
-        ops::attn_prefill(args_of(masked), ops::Variant::wgmma);
+        ops::attn_prefill(args, ops::Variant::wgmma);
         FAIL("it ran");
     } catch (const Error& error) {
         CHECK(error.code() == ErrorCode::unsupported);
-        CHECK(std::string(error.what()).find("takes no mask") != std::string::npos);
+        CHECK(std::string(error.what()).find("the tensor copy engine") != std::string::npos);
     }
-    attention(args_of(masked));
+    attention(args);
     CHECK(last_run().starts_with("attn_prefill_mma<"));
+}
+
+TEST_CASE("scenario: ragged queries and pages on Hopper" * doctest::skip()) {
+    start_software_gpu();
+    Random random(3);
+    ServingLimits limits = {
+        .batch = 3, .q_len = 200, .kv_len = 300, .page_sizes = {1, 8, 16, 48, 64, 128, 256}};
+    int paged = 0;
+    for (int i = 0; i < 60; ++i) {
+        ServingShape shape = random_serving_shape(random, limits, random.chance(0.5));
+        shape.head_dim = 64;
+        shape.causal = random.chance(0.5);
+        add_options(shape, {.window = random.chance(0.3), .mask = random.chance(0.3)}, random);
+        CAPTURE(shape.text());
+        ServingProblem problem(shape, random);
+        ServingProblem expected = problem;
+        const Scope scope("attn_prefill_wgmma");
+        attention(serving_call<AttentionArgs>(shape, problem.views({DeviceType::cuda, 0})));
+        if (last_run().empty()) continue;
+        CHECK(last_run().starts_with(kName));
+        if (is_paged(shape.keys)) ++paged;
+        reference::attention(serving_call<reference::Attention>(shape, expected.views()));
+        for (ServingProblem* each : {&problem, &expected})
+            CHECK(each->idle_rows_untouched(each->at("out"), each->at("lse")));
+        CHECK(compare(problem.at("out"), expected.at("out"), {1e-2, 1e-2}).within);
+    }
+    CHECK(paged > 10);
+}
+
+TEST_CASE("prefill on Hopper is given pages and ragged queries") {
+    const TemporaryDirectory cache;
+    REQUIRE_PASSED(run("scenario: ragged queries and pages on Hopper", fake_gpu(cache)));
 }
 
 TEST_CASE("the variant wgmma runs its kernel, or says why not") {

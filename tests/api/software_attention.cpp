@@ -93,9 +93,7 @@ void set_mask(const AttentionParams& p, reference::Attention& call) {
                           {s.batch, s.head, s.row, 1});
 }
 
-}  // namespace
-
-void run_attention(std::string_view image, const AttentionParams& p) {
+void run_attention_alike(std::string_view image, const AttentionParams& p) {
     const auto dtype = static_cast<DType>(constant(image, "format"));
     const int head_dim = constant(image, "head_dim");
     use_workspace(image, p, head_dim);
@@ -103,7 +101,6 @@ void run_attention(std::string_view image, const AttentionParams& p) {
     if (!decode && (constant(image, "queries") == kPackedQueries) != (p.qo_indptr != nullptr)) {
         throw std::logic_error("a kernel for other queries");
     }
-    if (p.qo_indptr != nullptr) check_map(p, constant(image, "tile_m"));
     reference::Attention call;
     call.q = queries_of(p.q, dtype, p, head_dim, p.q_strides);
     call.out = queries_of(p.out, dtype, p, head_dim, p.out_strides);
@@ -112,7 +109,10 @@ void run_attention(std::string_view image, const AttentionParams& p) {
     call.causal = constant(image, "causal") != 0;
     if (constant(image, "mask") != 0) {
         set_mask(p, call);
-        if (image.find("attention/prefill_mma") != std::string_view::npos) check_mask_bits(p);
+        if (image.find("attention/prefill_mma") != std::string_view::npos ||
+            image.find("attention/prefill_wgmma") != std::string_view::npos) {
+            check_mask_bits(p);
+        }
     }
     if (p.lse != nullptr) {
         const AttentionStrides& s = p.lse_strides;
@@ -132,6 +132,13 @@ void run_attention(std::string_view image, const AttentionParams& p) {
     reference::attention(call);
 }
 
+}  // namespace
+
+void run_attention(std::string_view image, const AttentionParams& p) {
+    if (p.qo_indptr != nullptr) check_map(p, constant(image, "tile_m"));
+    run_attention_alike(image, p);
+}
+
 void run_prefill_wgmma(std::string_view image, const PrefillWgmmaParams& p) {
     const AttentionParams& a = p.attention;
     const auto at = [](const TensorMapBits& map) {
@@ -143,7 +150,12 @@ void run_prefill_wgmma(std::string_view image, const PrefillWgmmaParams& p) {
     const bool has_keys = at(p.k) == a.k && at(p.v) == a.v;
     const auto* const zeros = reinterpret_cast<const char*>(p.next_tile) + kWgmmaCounterBytes / 2;
     const bool has_none = p.next_tile != nullptr && at(p.k) == zeros && at(p.v) == zeros;
-    if (!has_keys && !has_none) throw std::logic_error("maps of other keys");
+    const bool paged = constant(image, "kv") == kPagedKv;
+    if (p.box_keys != (paged ? wgmma_box_keys(a.page_size, constant(image, "tile_n")) : 0)) {
+        throw std::logic_error("boxes of other pages");
+    }
+    const bool gathers = paged && p.box_keys == 0;
+    if (!has_keys && !has_none && !gathers) throw std::logic_error("maps of other keys");
     if (has_none &&
         std::any_of(zeros, zeros + kWgmmaCounterBytes / 2, [](char c) { return c != 0; })) {
         throw std::logic_error("zeros that are none");
@@ -153,11 +165,12 @@ void run_prefill_wgmma(std::string_view image, const PrefillWgmmaParams& p) {
     if (kWarpgroupRows % a.group != 0 || p.groups_a_kv_head < 1 || p.heads_at_a_time < 1) {
         throw std::logic_error("heads that a tile can't take together");
     }
+    if (a.qo_indptr != nullptr) check_map(a, constant(image, "tile_m"));
     // The reference knows all heads of a KV head as one group.
     AttentionParams whole = a;
     whole.group = a.group * p.groups_a_kv_head;
     whole.kv_heads = a.kv_heads / p.groups_a_kv_head;
-    run_attention(image, whole);
+    run_attention_alike(image, whole);
 }
 
 void run_merge_states(std::string_view image, const MergeStatesParams& p) {

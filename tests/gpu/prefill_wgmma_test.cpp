@@ -1,13 +1,17 @@
-// The kernel of Hopper alone, with everything that it takes: lengths on the device, windows and the
-// other options, groups that share a tile whole, in part and not at all, and more tiles than
-// blocks.
+// The kernel of Hopper alone, with everything that it takes: lengths on the device, ragged queries,
+// pages, windows and the other options, groups that share a tile whole, in part and not at all, and
+// more tiles than blocks.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "jitney/backend.hpp"
+#include "jitney/explain.hpp"
 #include "jitney/plan.hpp"
+#include "jitney/prewarm.hpp"
 #include "tests/gpu/attention_case.hpp"
 #include "tests/gpu/serving_device.hpp"
 
@@ -23,6 +27,26 @@ AttentionCase large_case(std::int64_t head_dim, std::int64_t q_heads, std::int64
                   causal, {}};
     test.kernel = kKernel;
     return test;
+}
+
+// Random requests whose specializations are few.
+ServingShape random_shape(Random& random) {
+    static constexpr std::int64_t kDims[] = {64, 128, 256};
+    const ServingLimits limits = {
+        .batch = 4, .q_len = 160, .kv_len = 420, .page_sizes = {1, 3, 8, 16, 32, 48, 64, 128, 256}};
+    ServingShape shape = random_serving_shape(random, limits, random.chance(0.5));
+    shape.head_dim = random.pick(std::span<const std::int64_t>(kDims));
+    shape.dtype = shape.head_dim == 64 ? DType::fp16 : DType::bf16;
+    shape.causal = random.chance(0.6);
+    const std::int64_t set = random.integer(0, 4);
+    add_options(shape,
+                {.window = set == 1,
+                 .softcap = set == 2,
+                 .alibi = set == 3,
+                 .sinks = set == 1,
+                 .mask = set >= 3},
+                random);
+    return shape;
 }
 
 // Runs a problem by this kernel; false: it can't, which it may only on another chip.
@@ -79,6 +103,34 @@ TEST_CASE("prefill on Hopper: lengths on the device and options") {
             }
         }
     }
+}
+
+TEST_CASE("prefill on Hopper: random requests, pages and options") {
+    if (!has_kernel()) return;
+    Random random = Random::fresh();
+    std::vector<ServingShape> shapes;
+    std::vector<std::string> specs;
+    for (std::size_t i = 0; i < (is_quick() ? 40 : 1000); ++i) {
+        ServingShape shape = random_shape(random);
+        ServingProblem problem(shape, random);
+        const Scope scope(kKernel);
+        const Explanation explanation =
+            explain(serving_call<AttentionArgs>(shape, problem.views({DeviceType::cuda, 0})));
+        if (explanation.chosen.empty()) {
+            // Nothing is launched where there is no query.
+            CHECK(
+                std::ranges::all_of(shape.q_lens, [](std::int64_t length) { return length == 0; }));
+            continue;
+        }
+        shapes.push_back(shape);
+        specs.push_back(explanation.chosen);
+        specs.insert(specs.end(), explanation.before.begin(), explanation.before.end());
+    }
+    for (const PrewarmEntry& entry : prewarm(specs))
+        CHECK_MESSAGE(entry.status != PrewarmStatus::failed, entry.error);
+    for (const ServingShape& shape : shapes)
+        CHECK(run_shape(shape, random));
+    MESSAGE(shapes.size(), " problems, ", random.text());
 }
 
 TEST_CASE("prefill on Hopper: more tiles than blocks, one launch behind the other") {

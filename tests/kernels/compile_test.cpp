@@ -104,6 +104,8 @@ TEST_CASE("what the registry allows compiles") {
             "causal=0,window=1,softcap=1,alibi=1,sinks=1>@sm_90a",
             "attn_prefill_wgmma<head_dim=256,format=bf16,tile=128x128,stages=8,q_stages=3,"
             "kv=dense,causal=1>@sm_90a",
+            "attn_prefill_wgmma<head_dim=8,format=bf16,tile=128x64,stages=2,q_stages=1,"
+            "queries=packed,kv=paged,causal=1,mask=1,window=1,softcap=1,alibi=1,sinks=1>@sm_90a",
             "attn_decode_mma<head_dim=8,format=bf16,tile=16x64,stages=3,kv=dense,causal=1>@sm_80",
             "attn_decode_mma<head_dim=24,format=fp16,tile=16x16,stages=16,kv=dense,causal=0>@sm_80",
             "attn_prefill_scalar<head_dim=1,format=fp32,tile=4x4,kv=dense,causal=1>@sm_80",

@@ -70,6 +70,48 @@ TEST_CASE("the tile of the Hopper kernel follows from the shape") {
           expected("head_dim=256,format=bf16,tile=128x64,stages=2,q_stages=1,kv=dense,causal=1"));
 }
 
+TEST_CASE("the tile of the Hopper kernel leaves room for pages and masks") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    const auto tile = [&](int head_dim, bool paged, bool mask) {
+        AttentionProblem problem = llama(2, 4096, 4096);
+        problem.head_dim = head_dim;
+        problem.paged = paged;
+        problem.mask = mask;
+        problem.mask_sizes = {1, 1, 4096, 4096};
+        const Spec spec = chosen(problem, facts);
+        CHECK(spec.kernel == KernelId::attn_prefill_wgmma);
+        return std::array{value_of(spec, "tile_m"), value_of(spec, "tile_n"),
+                          value_of(spec, "q_stages")};
+    };
+    CHECK(tile(64, true, false) == std::array{128, 128, 3});
+    CHECK(tile(64, false, true) == std::array{128, 128, 3});
+    CHECK(tile(128, true, false) == std::array{128, 128, 3});
+    CHECK(tile(128, false, true) == std::array{128, 128, 2});
+    CHECK(tile(128, true, true) == std::array{128, 64, 2});
+    CHECK(tile(192, true, false) == std::array{128, 80, 2});
+    CHECK(tile(192, false, true) == std::array{128, 64, 2});
+    CHECK(tile(256, true, true) == std::array{128, 64, 1});
+}
+
+TEST_CASE("ragged rows of the Hopper kernel are counted by the heads that share a tile") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    AttentionProblem problem = llama(3, 900, 4096);
+    problem.packed = true;
+    problem.q_heads = 24;  // six a KV head, in pairs
+    problem.kv_heads = 4;
+    const auto choice = choose_attention(problem, facts);
+    REQUIRE(choice);
+    CHECK(choice->group == 2);
+    CHECK(choice->row_tiles == 900 * 2 / 128 + 3);
+    REQUIRE(choice->work_map);
+    CHECK(choice->workspace.map_bytes == 8 * static_cast<std::size_t>(choice->row_tiles));
+    // Heads take turns, all of the one packed request.
+    CHECK(choice->heads_at_a_time <= 12);
+    constexpr int ends[] = {0, 1, 700, 900};
+    problem.qo_indptr = {ends};
+    CHECK(choose_attention(problem, facts)->row_tiles == 1 + 11 + 4);
+}
+
 TEST_CASE("blocks of the Hopper kernel stay, and count tiles where there are more") {
     const DeviceFacts facts = typical_facts({90, 'a'});
     AttentionProblem problem = llama(1, 512, 4096);  // 4 KV heads of 32 tiles

@@ -95,7 +95,8 @@ void check_shared(const AttentionChoice& choice, const DeviceFacts& facts) {
 // A bit a key in words of 32 keys, and a bit for 32 of them in a band of rows.
 Wide mask_bytes(const AttentionProblem& p, const AttentionChoice& choice) {
     const MaskSizes& mask = p.mask_sizes;
-    const bool reads_bits = choice.spec.kernel == KernelId::attn_prefill_mma && p.mask;
+    const bool reads_bits =
+        p.mask && (choice.spec.kernel == KernelId::attn_prefill_mma || is_wgmma(choice));
     REQUIRE(choice.mask_bits.has_value() == (reads_bits && mask.keys != 0));
     if (!choice.mask_bits) return 0;
     REQUIRE(parse_spec(text_of(choice.mask_bits->spec)) == choice.mask_bits->spec);
@@ -115,12 +116,14 @@ Wide mask_bytes(const AttentionProblem& p, const AttentionChoice& choice) {
 void check_workspace(const AttentionProblem& p, const AttentionChoice& choice) {
     const AttentionWorkspace& workspace = choice.workspace;
     if (is_wgmma(choice)) {
-        const Wide tiles = p.batch * heads_of(p, choice) * choice.row_tiles;
-        const bool counts = tiles > choice.geometry.grid[0] || p.kv_len == 0;
+        const Wide heads = (p.packed ? 1 : p.batch) * heads_of(p, choice);
+        const Wide tiles = heads * choice.row_tiles;
+        const bool counts = tiles > choice.geometry.grid[0] || p.kv_len == 0 || p.paged;
         REQUIRE(workspace.arrived_bytes == (counts ? kWgmmaCounterBytes : 0));
-        REQUIRE(workspace.scratch_bytes() == 0);
+        REQUIRE(static_cast<Wide>(workspace.scratch_bytes()) ==
+                (p.packed ? Wide{choice.row_tiles} * 8 : 0) + mask_bytes(p, choice));
         REQUIRE(choice.heads_at_a_time >= 1);
-        REQUIRE(choice.heads_at_a_time <= p.batch * heads_of(p, choice));
+        REQUIRE(choice.heads_at_a_time <= heads);
         return;
     }
     if (choice.splits == 1) {

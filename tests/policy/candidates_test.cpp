@@ -96,6 +96,21 @@ TEST_CASE("the order of preference on Hopper") {
         problem.q_len = q_len;
         CHECK(all_lines(problem, kHopper)[0] == first);
     }
+    // Ragged requests however few queries they have, but not where heads have tiles of their own.
+    problem = prefill();
+    problem.packed = true;
+    problem.batch = 16;
+    problem.q_len = 1;
+    CHECK(all_lines(problem, kHopper)[0] == "attn_prefill_wgmma");
+    problem.q_heads = 40;
+    for (const auto& [total, first] :
+         {std::pair{16 * 128, "attn_prefill_wgmma"}, std::pair{16 * 128 - 1, "attn_prefill_mma"}}) {
+        problem.q_len = total;
+        CHECK(all_lines(problem, kHopper)[0] == first);
+    }
+    problem.batch_invariant = true;
+    problem.q_len = 16 * 128;
+    CHECK(all_lines(problem, kHopper)[0] == "attn_prefill_mma");
 }
 
 TEST_CASE("what the kernel of Hopper alone does not take") {
@@ -120,12 +135,19 @@ TEST_CASE("what the kernel of Hopper alone does not take") {
           ": pointers must be 16-byte aligned and strides multiples of 8 elements");
     CHECK(refused([](P& p) { p.mapped = false; }) ==
           ": the tensor copy engine takes strides above 0 and below 2^40 bytes");
-    CHECK(refused([](P& p) { p.packed = true; }) ==
-          ": takes requests of one length, not packed ones");
-    CHECK(refused([](P& p) { p.paged = true; }) ==
-          ": takes keys and values of one tensor each, not of pages");
-    CHECK(refused([](P& p) { p.mask = true; }) == ": takes no mask");
-    CHECK(refused([](P& p) { p.logits = 1; }) == ": takes no logits function");
+    for (bool P::*option : {&P::packed, &P::paged, &P::mask})
+        CHECK(refused([option](P& p) { p.*option = true; }).empty());
+    CHECK(refused([](P& p) { p.logits = 1; }).empty());
+    const auto masked = [&](int head_dim, int keys) {
+        return refused([=](P& p) {
+            p.head_dim = head_dim;
+            p.mask = true;
+            p.mask_sizes.keys = keys;
+        });
+    };
+    CHECK(masked(128, 262144).empty());
+    CHECK(masked(128, 262145) == ": the mask has 262145 keys, more than 262144");
+    CHECK(masked(256, 131073) == ": the mask has 131073 keys, more than 131072");
     CHECK(refused([](P& p) { p.append = true; }) ==
           ": does not append: write the new keys and values to the cache before the call");
     CHECK(refused([](P& p) { p.kv_len = 2147418113; }) ==

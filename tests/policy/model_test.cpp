@@ -181,11 +181,10 @@ TEST_CASE("a Llama-3-8B server needs fewer than 16 kernels") {
         CAPTURE(name);
         const DeviceFacts facts = typical_facts(parse_arch(name).value());
         const auto paged = model_catalogue(llama_3_8b(), CacheForm::paged, facts);
-        CHECK(paged.size() == 15);
+        // On Hopper one kernel takes ragged prefill, however long.
+        CHECK(paged.size() == (facts.arch == Arch{90, 'a'} ? 14 : 15));
         CHECK(paged.size() < 16);
-        // On Hopper a prefill that fills tiles has a kernel of its own, and shorter ones another.
-        const std::size_t padded = facts.arch == Arch{90, 'a'} ? 14 : 13;
-        CHECK(model_catalogue(llama_3_8b(), CacheForm::padded, facts).size() == padded);
+        CHECK(model_catalogue(llama_3_8b(), CacheForm::padded, facts).size() == 13);
         // The first calls of a server come first.
         CHECK(paged.front().kernel == KernelId::attn_work_map);
         CHECK(paged.back().kernel == KernelId::attn_merge_states);

@@ -81,15 +81,24 @@ TEST_CASE("a kernel of one chip") {
         CHECK(why(list + ">@" + arch) ==
               "attn_prefill_wgmma needs sm_90a, not " + std::string(arch));
     }
-    // What it never does can't be asked for.
-    CHECK(why(list + ",mask=1>@sm_90a") == "mask=1 must be one of none");
-    CHECK(why(list + ",mask=none>@sm_90a") == "leave mask=none out where it is off");
     const auto with_tile = [&](const char* head_dim, const char* tile) {
         return "attn_prefill_wgmma<head_dim=" + std::string(head_dim) +
                ",format=bf16,tile=" + tile + ",stages=3,q_stages=3,kv=dense,causal=0>@sm_90a";
     };
     CHECK(parse_spec(with_tile("64", "192x128")).kernel == KernelId::attn_prefill_wgmma);
     CHECK(why(with_tile("72", "192x128")) == "tiles of 192 rows need a head_dim up to 64");
+    const auto with_options = [](const char* tile, const char* kv, const char* options) {
+        return "attn_prefill_wgmma<head_dim=64,format=bf16,tile=" + std::string(tile) +
+               ",stages=3,q_stages=3,kv=" + kv + ",causal=0" + options + ">@sm_90a";
+    };
+    const std::string needs = "tiles of 192 rows need keys that are not on pages, and no mask";
+    CHECK(why(with_options("192x128", "paged", "")) == needs);
+    CHECK(why(with_options("192x128", "dense", ",mask=1")) == needs);
+    CHECK(why(with_options("128x80", "dense", ",mask=1")) ==
+          "a mask needs tiles of 64 or 128 keys");
+    for (const char* tile : {"128x64", "128x128"})
+        CHECK(parse_spec(with_options(tile, "paged", ",mask=1")).kernel ==
+              KernelId::attn_prefill_wgmma);
 }
 
 TEST_CASE("unknown and too old archs") {

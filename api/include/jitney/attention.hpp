@@ -23,7 +23,8 @@ namespace jitney {
 // read by the kernels, so that a captured launch follows what they hold then, and nothing on the
 // host can check their values. Nothing is read past a request's length or before the first key that
 // the window of one of its queries reaches, nor are pages before that key's looked up; and nothing
-// is written to rows that belong to no request.
+// is written to rows that belong to no request. (Hopper's copy engine brings whole boxes: rows of
+// the same tensor beside these may be read with them, and come to nothing.)
 //
 // A key that no query of the request sees has no influence, whatever its K and V hold, NaN and
 // infinity included. V of a key that some see has to be finite for all: rows of a tile (up to 128
@@ -142,8 +143,8 @@ enum class Variant {
     mma,     // bf16 and fp16 on the tensor cores (sm_80 or newer), head_dim a multiple of 8 up to
              // 256, 16-byte aligned pointers and strides
     wgmma,   // attn_prefill alone: Hopper's tensor cores and copy engine (exactly sm_90a). What mma
-             // takes, but queries and keys are of one tensor each, neither ragged queries nor
-             // pages, without mask and logits function, and with strides above 0
+             // takes, with strides above 0 and masks of up to 131072 keys, or 262144 up to head_dim
+             // 128 without pages
 };
 
 // Run this very kernel, or throw an Error that says why it can't. attn_decode takes up to 64

@@ -223,10 +223,13 @@ class Explain(support.CommandTest):
         self.assertGreater(prefill["workspace_bytes"], 0)
         rejected = {each["kernel"]: each["reason"] for each in prefill["candidates"]}
         self.assertIn("length", rejected["attn_decode_mma"])
+        self.assertEqual(prefill["grid"][0], 132)  # blocks stay
         # Where the host knows the lengths there are as many blocks as tiles, and no more.
-        known = chosen("4096", "4,4096", "--page-size", "16", "--q-lens", "4093,1,1,1")
-        self.assertEqual(known["chosen"], prefill["chosen"])
-        self.assertLess(known["grid"][0], prefill["grid"][0])
+        mma = ["--page-size", "16", "--force", "attn_prefill_mma"]
+        unknown = chosen("4096", "8,4096", *mma)
+        known = chosen("4096", "4,4096", *mma, "--q-lens", "4093,1,1,1")
+        self.assertEqual(known["chosen"], unknown["chosen"])
+        self.assertLess(known["grid"][0], unknown["grid"][0])
         tile_m = int(known["chosen"].split("tile=")[1].split("x")[0])
         self.assertEqual(known["grid"][0], 8 * (-(-4093 * 4 // tile_m) + 3))
 

@@ -36,7 +36,8 @@ class Model(support.CommandTest):
         for arch in ("sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"):
             specs = self.listed(LLAMA, arch=arch)
             self.assertEqual(len(specs), len(set(specs)))
-            self.assertEqual(len(specs), 15)
+            # On Hopper one kernel takes ragged prefill, however long.
+            self.assertEqual(len(specs), 14 if arch == "sm_90a" else 15)
             self.assertLess(len(specs), 16)
             self.assertTrue(all(spec.endswith("@" + arch) for spec in specs))
         padded = self.listed(LLAMA, "--kv-cache", "padded")
