@@ -11,6 +11,7 @@
 #include "kernel_sources/fp8/column_sums_params.h"
 #include "kernel_sources/fp8/gemm_params.h"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/norm/row_shape.h"
 #include "policy/spec.hpp"
 
 namespace jitney::policy {
@@ -22,6 +23,9 @@ constexpr std::array<std::string_view, 2> kQuerySchedules = {"dense", "packed"};
 constexpr std::array<std::string_view, 2> kRotaryStyles = {"interleaved", "half_split"};
 constexpr std::array<std::string_view, 3> kAppendRotary = {"none", "interleaved", "half_split"};
 constexpr std::array<std::string_view, 4> kFp8Codes = {"none", "row", "transposed", "both"};
+constexpr std::array<std::string_view, 4> kNormWeights = {"fp32", "fp16", "bf16", "none"};
+constexpr std::array<std::string_view, 3> kRowResults = {"plain", "e4m3", "e4m3_rows"};
+constexpr std::array<std::string_view, 4> kActivations = {"silu", "gelu", "gelu_tanh", "relu2"};
 constexpr std::array<std::string_view, 1> kNever = {"none"};
 
 constexpr std::uint32_t k16Bit = 1u << kFp16 | 1u << kBf16;
@@ -82,6 +86,22 @@ constexpr ConstantInfo kLogits = {
     .name = "logits", .kind = ConstantKind::digest, .omitted_when_zero = true};
 constexpr ConstantInfo kScalarTile = tile({4, 32, 4}, {4, 32, 4});
 constexpr ConstantInfo kThreads = power_of_two("threads", 32, 1024);
+
+// Those of kernels of rows (policy/row_tile.hpp).
+constexpr ConstantInfo kRowResult = omitted(one_of("result", kRowResults));
+constexpr ConstantInfo kRowWidth = power_of_two("width", 1, 8);
+constexpr ConstantInfo kRowThreads = integer("threads", {1, 1024});
+// Not spelled out where nothing is held.
+constexpr ConstantInfo kRowVectors = omitted(integer("vectors", {1, 16}));
+
+int row_bytes(const Values& of) {
+    return row_shared_bytes(of["threads"], of["vectors"], of["width"], of["result"]);
+}
+std::string_view why_no_row(const Values& of) {
+    const int threads = of["threads"];
+    if (threads % 32 == 0 || (threads < 32 && (threads & (threads - 1)) == 0)) return {};
+    return "threads of a row are a power of two, or whole warps of 32";
+}
 
 int element_bytes(int format) {
     if (format == kFp32) return 4;

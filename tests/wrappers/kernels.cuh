@@ -7,6 +7,7 @@
 #include "common/convert.cuh"
 #include "common/fp8.cuh"
 #include "common/grid_dependency.cuh"
+#include "common/nan_max.cuh"
 #include "common/numeric.cuh"
 #include "common/shared.cuh"
 #if __CUDA_ARCH__ >= 800
@@ -53,9 +54,10 @@ __global__ void to_8_bits(const unsigned* in, unsigned* out) {
 __global__ void fast_functions(const unsigned* in, unsigned* out) {
     const unsigned i = global_thread();
     const float x = __uint_as_float(in[i]);
-    out[3 * i] = __float_as_uint(exp2_fast(x));
-    out[3 * i + 1] = __float_as_uint(log2_fast(x));
-    out[3 * i + 2] = __float_as_uint(reciprocal_fast(x));
+    out[4 * i] = __float_as_uint(exp2_fast(x));
+    out[4 * i + 1] = __float_as_uint(log2_fast(x));
+    out[4 * i + 2] = __float_as_uint(reciprocal_fast(x));
+    out[4 * i + 3] = __float_as_uint(max_or_nan(x, __uint_as_float(in[i ^ 1])));
 }
 
 // The indices, a value that goes through settle(), and the shared address of a byte by its number.
