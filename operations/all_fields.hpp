@@ -8,6 +8,7 @@
 #include "operations/fp8_linear/fields.hpp"
 #include "operations/fp8_quantize/fields.hpp"
 #include "operations/merge_states/fields.hpp"
+#include "operations/rms_norm/fields.hpp"
 #include "operations/rotary/fields.hpp"
 
 // OPERATION(name, call, Args): jitney_NAME_args and jitney_explain_NAME, and jitney_CALL, of C;
@@ -17,6 +18,7 @@
     OPERATION(rotary, rotary_emb, RotaryArgs)              \
     OPERATION(append_kv, append_kv, AppendKvArgs)          \
     OPERATION(merge_states, merge_states, MergeStatesArgs) \
+    OPERATION(rms_norm, rms_norm, RmsNormArgs)             \
     OPERATION(fp8_quantize, fp8_quantize, Fp8QuantizeArgs) \
     OPERATION(fp8_gemm, fp8_gemm, Fp8GemmArgs)             \
     OPERATION(fp8_linear, fp8_linear, Fp8LinearArgs)       \

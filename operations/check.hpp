@@ -9,12 +9,14 @@
 #include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/merge_states.hpp"
+#include "jitney/rms_norm.hpp"
 #include "jitney/rotary.hpp"
 #include "operations/append_kv/choose.hpp"
 #include "operations/attention/choose.hpp"
 #include "operations/fp8_gemm/choose.hpp"
 #include "operations/fp8_quantize/choose.hpp"
 #include "operations/merge_states/choose.hpp"
+#include "operations/rms_norm/choose.hpp"
 #include "operations/rotary/choose.hpp"
 #include "operations/tensor_checks.hpp"
 
@@ -23,6 +25,7 @@ namespace jitney::checks {
 policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::present);
 policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
 policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data = Data::present);
+policy::RmsNormProblem check(const RmsNormArgs& args, Data data = Data::present);
 policy::AppendKvProblem check(const AppendKvArgs& args, Data data = Data::present);
 // What m, n and k may be: the kernel counts in 32 bits, and looks a tile past the last.
 inline constexpr std::int64_t kMostOfFp8Gemm = 0x7fff0000;

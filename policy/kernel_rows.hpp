@@ -153,3 +153,14 @@ JITNEY_KERNEL(attn_prefill_wgmma,
                    if (of["kv"] != kPagedKv && of["mask"] == 0) return {};
                    return "tiles of 192 rows need keys that are not on pages, and no mask";
                }})
+
+JITNEY_KERNEL(rms_norm,
+              {.operation = "rms_norm",
+               .source = "norm/rms_norm.cuh",
+               .minimum_arch = 75,
+               .constants = {format(kFloating), one_of("weight", kNormWeights), kRowResult,
+                             kRowWidth, kRowThreads, kRowVectors, option("residual"),
+                             option("center"),  // LayerNorm
+                             option("bias"), option("one_plus")},
+               .shared_bytes = row_bytes,
+               .why_not = why_no_row})

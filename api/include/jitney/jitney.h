@@ -247,6 +247,30 @@ jitney_status jitney_merge_states_plan_run(const jitney_plan* plan,
                                            const jitney_merge_states_args* args,
                                            jitney_stream stream);
 
+/* Normalising rows: of s = x + residual, or of x, y = s / sqrt(mean(s^2) + eps) * weight + bias.
+   The fields are those of jitney::RmsNormArgs; all but x and out may be NULL or 0. */
+typedef struct jitney_rms_norm_args {
+    size_t size;                /* sizeof(jitney_rms_norm_args) */
+    const DLTensor* x;          /* [..., d]: bf16, fp16 or fp32 */
+    const DLTensor* residual;   /* x's shape and dtype; with sum */
+    const DLTensor* sum;        /* receives x + residual; may be residual itself */
+    const DLTensor* weight;     /* [d]: bf16, fp16 or fp32 */
+    const DLTensor* bias;       /* [d], of the weight's dtype; only with a weight */
+    const DLTensor* out;        /* x's shape, in its dtype, and it may be x itself; or e4m3fn */
+    const DLTensor* multiplier; /* of e4m3fn: one fp32; or */
+    const DLTensor* scale;      /* fp32 [rows], which receives each row's own */
+    float eps;                  /* 0: 1e-6 */
+    int32_t one_plus_weight;    /* y is multiplied by 1 + weight */
+    int32_t subtract_mean;      /* LayerNorm: each row's mean is taken off s first */
+    int32_t reserved;           /* 0 */
+} jitney_rms_norm_args;
+
+jitney_status jitney_rms_norm(const jitney_rms_norm_args* args, jitney_stream stream);
+jitney_status jitney_rms_norm_workspace(const jitney_rms_norm_args* args, size_t* bytes);
+jitney_status jitney_rms_norm_plan_create(const jitney_rms_norm_args* args, jitney_plan** plan);
+jitney_status jitney_rms_norm_plan_run(const jitney_plan* plan, const jitney_rms_norm_args* args,
+                                       jitney_stream stream);
+
 /* Casting to the 8-bit floating formats: code = cast(x * multiplier), x is about code * scale,
    scale = 1 / multiplier. The fields are those of jitney::Fp8QuantizeArgs; each but x may be NULL.
    Numbers are tensors of one fp32 on x's device. */
@@ -418,6 +442,8 @@ jitney_status jitney_explain_append_kv(const jitney_append_kv_args* args, const 
                                        const char** json);
 jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, const char* arch,
                                           const char** json);
+jitney_status jitney_explain_rms_norm(const jitney_rms_norm_args* args, const char* arch,
+                                      const char** json);
 jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, const char* arch,
                                           const char** json);
 jitney_status jitney_explain_fp8_gemm(const jitney_fp8_gemm_args* args, const char* arch,
