@@ -8,6 +8,7 @@
 #include "jitney/attention.hpp"
 #include "jitney/fp8_gemm.hpp"
 #include "jitney/fp8_quantize.hpp"
+#include "jitney/gated_activation.hpp"
 #include "jitney/merge_states.hpp"
 #include "jitney/rms_norm.hpp"
 #include "jitney/rotary.hpp"
@@ -15,6 +16,7 @@
 #include "operations/attention/choose.hpp"
 #include "operations/fp8_gemm/choose.hpp"
 #include "operations/fp8_quantize/choose.hpp"
+#include "operations/gated_activation/choose.hpp"
 #include "operations/merge_states/choose.hpp"
 #include "operations/rms_norm/choose.hpp"
 #include "operations/rotary/choose.hpp"
@@ -26,6 +28,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data = Data::pres
 policy::RotaryProblem check(const RotaryArgs& args, Data data = Data::present);
 policy::MergeStatesProblem check(const MergeStatesArgs& args, Data data = Data::present);
 policy::RmsNormProblem check(const RmsNormArgs& args, Data data = Data::present);
+policy::GatedActivationProblem check(const GatedActivationArgs& args, Data data = Data::present);
 policy::AppendKvProblem check(const AppendKvArgs& args, Data data = Data::present);
 // What m, n and k may be: the kernel counts in 32 bits, and looks a tile past the last.
 inline constexpr std::int64_t kMostOfFp8Gemm = 0x7fff0000;

@@ -164,3 +164,12 @@ JITNEY_KERNEL(rms_norm,
                              option("bias"), option("one_plus")},
                .shared_bytes = row_bytes,
                .why_not = why_no_row})
+
+JITNEY_KERNEL(gated_activation,
+              {.operation = "gated_activation",
+               .source = "norm/gated_activation.cuh",
+               .minimum_arch = 75,
+               .constants = {format(kFloating), one_of("activation", kActivations), kRowResult,
+                             kRowWidth, kRowThreads, kRowVectors},
+               .shared_bytes = row_bytes,
+               .why_not = why_no_row})

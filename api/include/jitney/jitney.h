@@ -271,6 +271,36 @@ jitney_status jitney_rms_norm_plan_create(const jitney_rms_norm_args* args, jitn
 jitney_status jitney_rms_norm_plan_run(const jitney_plan* plan, const jitney_rms_norm_args* args,
                                        jitney_stream stream);
 
+typedef enum jitney_activation {
+    JITNEY_SILU = 0,
+    JITNEY_GELU = 1, /* by erf */
+    JITNEY_GELU_TANH = 2,
+    JITNEY_RELU2 = 3 /* max(x, 0)^2 */
+} jitney_activation;
+
+/* activation(gate) * up, element by element. The fields are those of jitney::GatedActivationArgs;
+   all but gate and out may be NULL. */
+typedef struct jitney_gated_activation_args {
+    size_t size;                /* sizeof(jitney_gated_activation_args) */
+    const DLTensor* gate;       /* [..., d]: bf16, fp16 or fp32; without up, [..., 2d]: both */
+    const DLTensor* up;         /* the gate's shape and dtype */
+    const DLTensor* out;        /* [..., d], in the gate's dtype; or e4m3fn */
+    const DLTensor* multiplier; /* of e4m3fn: one fp32; or */
+    const DLTensor* scale;      /* fp32 [rows], which receives each row's own */
+    int32_t activation;         /* a jitney_activation */
+    int32_t reserved;           /* 0 */
+} jitney_gated_activation_args;
+
+jitney_status jitney_gated_activation(const jitney_gated_activation_args* args,
+                                      jitney_stream stream);
+jitney_status jitney_gated_activation_workspace(const jitney_gated_activation_args* args,
+                                                size_t* bytes);
+jitney_status jitney_gated_activation_plan_create(const jitney_gated_activation_args* args,
+                                                  jitney_plan** plan);
+jitney_status jitney_gated_activation_plan_run(const jitney_plan* plan,
+                                               const jitney_gated_activation_args* args,
+                                               jitney_stream stream);
+
 /* Casting to the 8-bit floating formats: code = cast(x * multiplier), x is about code * scale,
    scale = 1 / multiplier. The fields are those of jitney::Fp8QuantizeArgs; each but x may be NULL.
    Numbers are tensors of one fp32 on x's device. */
@@ -444,6 +474,8 @@ jitney_status jitney_explain_merge_states(const jitney_merge_states_args* args, 
                                           const char** json);
 jitney_status jitney_explain_rms_norm(const jitney_rms_norm_args* args, const char* arch,
                                       const char** json);
+jitney_status jitney_explain_gated_activation(const jitney_gated_activation_args* args,
+                                              const char* arch, const char** json);
 jitney_status jitney_explain_fp8_quantize(const jitney_fp8_quantize_args* args, const char* arch,
                                           const char** json);
 jitney_status jitney_explain_fp8_gemm(const jitney_fp8_gemm_args* args, const char* arch,
