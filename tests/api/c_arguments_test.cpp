@@ -49,12 +49,13 @@ bool is(const std::optional<Tensor>& tensor, const DLTensor* given) {
 template <class Args>
 constexpr std::size_t kFields = std::tuple_size_v<decltype(CallFields<Args>::all)>;
 
-#define CACHE(X)                                                                      \
-    X(k)                                                                              \
-    X(v)                                                                              \
-    X(kv_lens)                                                                        \
-    X(kv_indptr) X(req_to_token) X(req_pool_indices) X(block_table) X(kv_page_indptr) \
-        X(kv_page_indices) X(last_page_len)
+#define CACHE(X)    \
+    X(k)            \
+    X(v)            \
+    X(kv_lens)      \
+    X(kv_indptr)    \
+    X(req_to_token) \
+    X(req_pool_indices) X(block_table) X(kv_page_indptr) X(kv_page_indices) X(last_page_len)
 #define ATTENTION(X) \
     CACHE(X) X(q) X(out) X(mask) X(lse) X(qo_indptr) X(alibi_slopes) X(sinks) X(new_k) X(new_v)
 
@@ -181,6 +182,42 @@ TEST_CASE("Each member of jitney_merge_states_args arrives") {
         CHECK(is(args.parts[i].out, parts[i].out));
         CHECK(is(args.parts[i].lse, parts[i].lse));
     }
+}
+
+#define RMS_NORM(X) X(x) X(residual) X(sum) X(weight) X(bias) X(out) X(multiplier) X(scale)
+
+TEST_CASE("Each member of jitney_rms_norm_args arrives") {
+    static_assert(kFields<RmsNormArgs> == 0 RMS_NORM(ONE) + 3);
+    Tensors tensors;
+    jitney_rms_norm_args c = {};
+    c.size = sizeof c;
+    RMS_NORM(GIVE)
+    for (int set = 0; set < 3; ++set) {
+        c.eps = set == 0 ? 0.25f : 0.0f;
+        c.one_plus_weight = set == 1;
+        c.subtract_mean = set == 2;
+        const c_abi::Arguments<RmsNormArgs> made(&c, "");
+        const RmsNormArgs& args = made.args();
+        RMS_NORM(FIND)
+        CHECK(args.eps == (set == 0 ? std::optional(0.25f) : std::nullopt));
+        CHECK(args.one_plus_weight == (set == 1));
+        CHECK(args.subtract_mean == (set == 2));
+    }
+}
+
+#define GATED_ACTIVATION(X) X(gate) X(up) X(out) X(multiplier) X(scale)
+
+TEST_CASE("Each member of jitney_gated_activation_args arrives") {
+    static_assert(kFields<GatedActivationArgs> == 0 GATED_ACTIVATION(ONE) + 1);
+    Tensors tensors;
+    jitney_gated_activation_args c = {};
+    c.size = sizeof c;
+    GATED_ACTIVATION(GIVE)
+    c.activation = JITNEY_RELU2;
+    const c_abi::Arguments<GatedActivationArgs> made(&c, "");
+    const GatedActivationArgs& args = made.args();
+    GATED_ACTIVATION(FIND)
+    CHECK(args.activation == Activation::relu2);
 }
 
 #define FP8_QUANTIZE(X) X(x) X(out) X(out_transposed) X(multiplier) X(scale) X(amax)

@@ -99,6 +99,14 @@ inline std::vector<Other<RotaryStyle>> others(RotaryStyle) {
             {"no style", static_cast<RotaryStyle>(7)}};
 }
 
+inline std::vector<Other<Activation>> others(Activation) {
+    return {{"silu", Activation::silu},
+            {"gelu", Activation::gelu},
+            {"gelu_tanh", Activation::gelu_tanh},
+            {"relu2", Activation::relu2},
+            {"no activation", static_cast<Activation>(9)}};
+}
+
 // Of requests of 3, 0 and 2 queries.
 inline std::vector<Other<std::span<const int>>> others(const std::span<const int>&) {
     static constexpr std::array right{0, 3, 3, 5};

@@ -93,6 +93,12 @@ TEST_CASE("scenario: append_kv calls that differ in one field" * doctest::skip()
 TEST_CASE("scenario: merge_states calls that differ in one field" * doctest::skip()) {
     check_operation<MergeStatesArgs>(10, 40);
 }
+TEST_CASE("scenario: rms_norm calls that differ in one field" * doctest::skip()) {
+    check_operation<RmsNormArgs>(10, 40);
+}
+TEST_CASE("scenario: gated_activation calls that differ in one field" * doctest::skip()) {
+    check_operation<GatedActivationArgs>(8, 30);
+}
 TEST_CASE("scenario: fp8_quantize calls that differ in one field" * doctest::skip()) {
     check_operation<Fp8QuantizeArgs>(10, 40);
 }

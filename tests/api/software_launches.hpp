@@ -12,6 +12,8 @@
 #include "kernel_sources/fp8/column_sums_params.h"
 #include "kernel_sources/fp8/gemm_params.h"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/norm/gated_activation.h"
+#include "kernel_sources/norm/rms_norm.h"
 #include "kernel_sources/rotary/params.h"
 #include "operations/attention/reference.hpp"
 
@@ -23,6 +25,8 @@ void run_prefill_wgmma(std::string_view image, const PrefillWgmmaParams& p);
 void run_merge_states(std::string_view image, const MergeStatesParams& p);
 void run_append_kv(std::string_view image, const AppendKvParams& p);
 void run_rotary(std::string_view image, const RotaryParams& p);
+void run_rms_norm(std::string_view image, const RmsNormParams& p);
+void run_gated_activation(std::string_view image, const GatedActivationParams& p);
 void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& p);
 void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p);
 void run_column_sums(std::string_view image, const ColumnSumsParams& p);

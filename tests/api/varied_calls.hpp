@@ -37,6 +37,10 @@ std::deque<VariedCall<AppendKvArgs>> varied_calls();
 template <>
 std::deque<VariedCall<MergeStatesArgs>> varied_calls();
 template <>
+std::deque<VariedCall<RmsNormArgs>> varied_calls();
+template <>
+std::deque<VariedCall<GatedActivationArgs>> varied_calls();
+template <>
 std::deque<VariedCall<Fp8QuantizeArgs>> varied_calls();
 template <>
 std::deque<VariedCall<Fp8GemmArgs>> varied_calls();

@@ -98,6 +98,9 @@ static void sizes_of_all_structs(void) {
     CHECK_SIZES(jitney_rotary_args, jitney_rotary_emb, sizeof(jitney_rotary_args), 0);
     CHECK_SIZES(jitney_append_kv_args, jitney_append_kv, sizeof(jitney_append_kv_args), 0);
     CHECK_SIZES(jitney_merge_states_args, jitney_merge_states, sizeof(jitney_merge_states_args), 0);
+    CHECK_SIZES(jitney_rms_norm_args, jitney_rms_norm, sizeof(jitney_rms_norm_args), 0);
+    CHECK_SIZES(jitney_gated_activation_args, jitney_gated_activation,
+                sizeof(jitney_gated_activation_args), 0);
     CHECK_SIZES(jitney_fp8_quantize_args, jitney_fp8_quantize, sizeof(jitney_fp8_quantize_args), 0);
     CHECK_SIZES(jitney_fp8_gemm_args, jitney_fp8_gemm, sizeof(jitney_fp8_gemm_args), 0);
     CHECK_SIZES(jitney_fp8_linear_args, jitney_fp8_linear, sizeof(jitney_fp8_linear_args), 0);

@@ -26,6 +26,7 @@ int main(int count, char** arguments) {
         attention_tests();
         rotary_tests();
         merge_states_tests();
+        rows_tests();
         logits_tests();
         kernel_tests();
         append_kv_tests();

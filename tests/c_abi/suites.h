@@ -21,6 +21,7 @@ void compile_tests(const char* directory);
 void operations_tests(void);
 void rotary_tests(void);
 void kernel_tests(void);
+void rows_tests(void);
 void logits_tests(void);
 void merge_states_tests(void);
 void scope_tests(void);

@@ -47,6 +47,8 @@ class Binding(unittest.TestCase):
         for function, struct in (
             (self.library.dll.jitney_attention, binding.AttentionArgs),
             (self.library.dll.jitney_rotary_emb, binding.RotaryArgs),
+            (self.library.dll.jitney_rms_norm, binding.RmsNormArgs),
+            (self.library.dll.jitney_gated_activation, binding.GatedActivationArgs),
             (self.library.dll.jitney_fp8_quantize, binding.Fp8QuantizeArgs),
             (self.library.dll.jitney_fp8_gemm, binding.Fp8GemmArgs),
         ):
@@ -105,6 +107,28 @@ class Binding(unittest.TestCase):
         )()
         self.assertAlmostEqual(out[0], 3 * 0.6 - 4 * 0.8, places=5)
         self.assertAlmostEqual(out[1], 3 * 0.8 + 4 * 0.6, places=5)
+
+    def test_rms_norm(self):
+        x, residual, total, out = floats(1, 2), floats(2, 2), floats(0, 0), floats(0, 0)
+        weight = floats(2, 1)
+        self.library.rms_norm(
+            x=host(x, (1, 2)),
+            residual=host(residual, (1, 2)),
+            sum=host(total, (1, 2)),
+            weight=host(weight, (2,)),
+            out=host(out, (1, 2)),
+            eps=3.5,  # the mean square of 3 and 4 is 12.5
+        )()
+        self.assertEqual(list(total), [3, 4])
+        self.assertAlmostEqual(out[0], 2 * 3 / 4, places=5)
+        self.assertAlmostEqual(out[1], 4 / 4, places=5)
+
+    def test_gated_activation(self):
+        both, out = floats(3, -2, 5, 7), floats(0, 0)
+        self.library.gated_activation(
+            gate=host(both, (1, 4)), out=host(out, (1, 2)), activation=3
+        )()
+        self.assertEqual(list(out), [45, 0])
 
     def test_fp8_quantize(self):
         x, multiplier, amax = floats(1.5, -3), floats(2), floats(0)

@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "kernel_sources/common/constants.h"
+#include "kernel_sources/norm/gated_activation.h"
+#include "kernel_sources/norm/row_shape.h"
 #include "operations/append_kv/choose.hpp"
 #include "operations/attention/choose.hpp"
 #include "operations/fp8_gemm/choose.hpp"
 #include "operations/fp8_linear/column_sums.hpp"
 #include "operations/fp8_linear/update.hpp"
 #include "operations/fp8_quantize/choose.hpp"
+#include "operations/gated_activation/choose.hpp"
 #include "operations/merge_states/choose.hpp"
+#include "operations/rms_norm/choose.hpp"
 #include "operations/rotary/choose.hpp"
 
 namespace jitney::tests {
@@ -20,7 +24,9 @@ using policy::AppendKvProblem;
 using policy::AttentionProblem;
 using policy::Fp8GemmProblem;
 using policy::Fp8QuantizeProblem;
+using policy::GatedActivationProblem;
 using policy::MergeStatesProblem;
+using policy::RmsNormProblem;
 using policy::RotaryProblem;
 
 AttentionProblem attention_shape(int head_dim, int format, bool causal, bool mask) {
@@ -162,6 +168,66 @@ std::vector<MergeStatesProblem> merge_states_shapes() {
     return shapes;
 }
 
+// A layer's norms and those of its heads, values and codes; and what no thread can hold.
+std::vector<RmsNormProblem> rms_norm_shapes(Extent extent) {
+    std::vector<RmsNormProblem> shapes;
+    const auto add = [&](int d, int format, int weight, int result, bool residual) {
+        RmsNormProblem shape;
+        shape.rows = 1;
+        shape.d = d;
+        shape.format = format;
+        shape.weight = weight;
+        shape.result = result;
+        shape.residual = residual;
+        shapes.push_back(shape);
+    };
+    add(4096, kBf16, kBf16, kPlainResult, true);
+    add(4096, kBf16, kBf16, kRowScaledCodes, true);
+    add(128, kBf16, kBf16, kPlainResult, false);
+    shapes.back().one_plus = true;
+    if (extent == Extent::selection) return shapes;
+    for (const int d : {8, 1024, 4096, 5120, 8192, 16384, 65536}) {
+        for (const int result : {kPlainResult, kScaledCodes, kRowScaledCodes}) {
+            add(d, kBf16, kFp32, result, d >= 4096);
+            add(d, kFp32, kFp32, result, d == 1024);
+        }
+    }
+    add(1000, kFp16, kNoWeight, kPlainResult, false);
+    add(4097, kFp16, kFp16, kRowScaledCodes, true);
+    add(60001, kBf16, kBf16, kRowScaledCodes, true);
+    add(768, kFp16, kFp16, kPlainResult, true);
+    shapes.back().center = shapes.back().bias = true;
+    return shapes;
+}
+
+std::vector<GatedActivationProblem> gated_activation_shapes(Extent extent) {
+    std::vector<GatedActivationProblem> shapes;
+    const auto add = [&](int d, int format, int activation, int result) {
+        GatedActivationProblem shape;
+        shape.rows = 1;
+        shape.d = d;
+        shape.format = format;
+        shape.activation = activation;
+        shape.result = result;
+        shapes.push_back(shape);
+    };
+    add(14336, kBf16, kSilu, kPlainResult);
+    add(14336, kBf16, kSilu, kRowScaledCodes);
+    if (extent == Extent::selection) return shapes;
+    for (const int activation : {kSilu, kGelu, kGeluTanh, kRelu2}) {
+        for (const int result : {kPlainResult, kScaledCodes, kRowScaledCodes}) {
+            add(11008, kBf16, activation, result);
+            add(100, kFp32, activation, result);
+        }
+    }
+    for (const int result : {kPlainResult, kRowScaledCodes}) {
+        add(65536, kBf16, kGelu, result);
+        add(65536, kFp32, kSilu, result);
+        add(777, kFp16, kSilu, result);
+    }
+    return shapes;
+}
+
 std::vector<Fp8QuantizeProblem> fp8_quantize_shapes(Extent extent) {
     std::vector<Fp8QuantizeProblem> shapes;
     const auto add = [&](int format, int out, int codes, bool amax, bool dynamic) {
@@ -232,6 +298,10 @@ std::vector<policy::Spec> standard_catalogue(Arch arch, Extent extent) {
         policy::add_once(specs, policy::rank_append_kv(shape, facts).choice);
     for (const MergeStatesProblem& shape : merge_states_shapes())
         policy::add_once(specs, policy::rank_merge_states(shape, facts).choice);
+    for (const RmsNormProblem& shape : rms_norm_shapes(extent))
+        policy::add_once(specs, policy::rank_rms_norm(shape, facts).choice);
+    for (const GatedActivationProblem& shape : gated_activation_shapes(extent))
+        policy::add_once(specs, policy::rank_gated_activation(shape, facts).choice);
     for (const Fp8QuantizeProblem& shape : fp8_quantize_shapes(extent))
         add(policy::fp8_quantize_catalogue(shape, facts));
     for (Fp8GemmProblem shape : fp8_gemm_shapes(extent)) {
