@@ -108,6 +108,22 @@ def check_product(a, b, scale, out):
     return errors.largest, errors.sum / max(errors.count, 1)
 
 
+def check_rows(out, want):
+    errors = Errors()
+    errors.add(out, want, "rows")
+    return errors.largest, errors.sum / max(errors.count, 1)
+
+
+def check_row_codes(out, scale, want):
+    """Codes times their scale, which are off by half a step of E4M3 at most, of what they mean."""
+    largest = torch.finfo(torch.float8_e4m3fn).max
+    limit = want.clamp(-largest * scale, largest * scale)
+    off = (out.float() * scale - limit).abs()
+    if not bool((off <= limit.abs() / 15 + scale * 0.002).all()):
+        raise Wrong("codes are not those of their rows")
+    return float(off.max()), float(off.mean())
+
+
 def check_rotary(x, cos, sin, out):
     errors = Errors()
     pairs = x.float().unflatten(-1, (-1, 2))

@@ -92,6 +92,37 @@ class RotaryArgs(ctypes.Structure):
     ]
 
 
+class RmsNormArgs(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("x", POINTER(DLTensor)),
+        ("residual", POINTER(DLTensor)),
+        ("sum", POINTER(DLTensor)),
+        ("weight", POINTER(DLTensor)),
+        ("bias", POINTER(DLTensor)),
+        ("out", POINTER(DLTensor)),
+        ("multiplier", POINTER(DLTensor)),
+        ("scale", POINTER(DLTensor)),
+        ("eps", c_float),
+        ("one_plus_weight", c_int32),
+        ("subtract_mean", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class GatedActivationArgs(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("gate", POINTER(DLTensor)),
+        ("up", POINTER(DLTensor)),
+        ("out", POINTER(DLTensor)),
+        ("multiplier", POINTER(DLTensor)),
+        ("scale", POINTER(DLTensor)),
+        ("activation", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class Fp8QuantizeArgs(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -244,6 +275,8 @@ class Library:
             ("attention_plan_workspace", [c_void_p, POINTER(c_size_t)]),
             ("attention_plan_destroy", [c_void_p]),
             ("rotary_emb", [POINTER(RotaryArgs), c_void_p]),
+            ("rms_norm", [POINTER(RmsNormArgs), c_void_p]),
+            ("gated_activation", [POINTER(GatedActivationArgs), c_void_p]),
             ("fp8_quantize", [POINTER(Fp8QuantizeArgs), c_void_p]),
             ("fp8_quantize_workspace", [POINTER(Fp8QuantizeArgs), POINTER(c_size_t)]),
             ("fp8_gemm", [POINTER(Fp8GemmArgs), c_void_p]),
@@ -252,7 +285,9 @@ class Library:
             ("push_backend", [c_int]),
             ("pop", []),
         ):
-            function = getattr(self.dll, f"jitney_{name}")
+            function = getattr(self.dll, f"jitney_{name}", None)
+            if function is None:  # of an earlier library
+                continue
             function.argtypes = arguments
             function.restype = c_int
         for name in ("version", "last_error", "last_compile_log", "last_run"):
@@ -283,7 +318,9 @@ class Library:
 
     def same(self, call):
         """The call of another library with the same arguments, made of this one."""
-        function = getattr(self.dll, call.function.__name__)
+        function = getattr(self.dll, call.function.__name__, None)
+        if function is None:
+            raise RuntimeError(f"the library before has no {call.function.__name__}")
         return Call(self, function, type(call.args).from_buffer_copy(call.args), call.keep)
 
     def attention(self, **fields):
@@ -291,6 +328,12 @@ class Library:
 
     def rotary_emb(self, **fields):
         return self._call(self.dll.jitney_rotary_emb, RotaryArgs, fields)
+
+    def rms_norm(self, **fields):
+        return self._call(self.dll.jitney_rms_norm, RmsNormArgs, fields)
+
+    def gated_activation(self, **fields):
+        return self._call(self.dll.jitney_gated_activation, GatedActivationArgs, fields)
 
     def fp8_quantize(self, **fields):
         return self._call(self.dll.jitney_fp8_quantize, Fp8QuantizeArgs, fields)

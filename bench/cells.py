@@ -11,6 +11,7 @@ import timing
 from binding import tensor_of
 from cell import DTYPE, Cell, on_stream, poisoned, stream
 from fp8_cells import Product, Quantize
+from row_cells import Gate, Norm
 
 TORCH = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
 
@@ -354,4 +355,6 @@ KINDS = {
     "options": Options,
     "quantize": Quantize,
     "gemm": Product,
+    "norm": Norm,
+    "gate": Gate,
 }

@@ -224,6 +224,59 @@ def gemm():
         yield Product(16, 4096, 4096, layout)
 
 
+CODES = ("values", "multiplier", "scales")
+
+
+@dataclass(frozen=True)
+class Norm:
+    rows: int
+    cols: int
+    residual: bool
+    codes: str  # of CODES: what the call gives
+    mode: str = "norm"
+
+    def name(self):
+        return f"{self.rows}x{self.cols}{' residual' if self.residual else ''} {self.codes}"
+
+    def bytes(self):
+        """x and the residual are read, their sum and the result written; weights count for nothing."""
+        result = 2 if self.codes == "values" else 1
+        return (2 + (4 if self.residual else 0) + result) * self.rows * self.cols
+
+
+@dataclass(frozen=True)
+class Gate:
+    rows: int
+    cols: int
+    activation: str
+    codes: str
+    mode: str = "gate"
+
+    def name(self):
+        return f"{self.rows}x{self.cols} {self.activation} {self.codes}"
+
+    def bytes(self):
+        return (4 + (2 if self.codes == "values" else 1)) * self.rows * self.cols
+
+
+def norm():
+    """The rows of a layer from one token to a long prompt, with the residual and without; heads."""
+    for residual in (False, True):
+        for rows, cols in ((1, 4096), (64, 4096), (2048, 4096), (16384, 4096), (16384, 8192)):
+            for codes in CODES:
+                yield Norm(rows, cols, residual, codes)
+    for rows, cols in ((131072, 128), (8192, 16384)):
+        yield Norm(rows, cols, False, "values")
+
+
+def gate():
+    for rows in (1, 64, 2048, 16384):
+        for codes in CODES:
+            yield Gate(rows, 14336, "silu", codes)
+    for activation in ("gelu", "gelu_tanh", "relu2"):
+        yield Gate(16384, 14336, activation, "values")
+
+
 MODES = {
     "prefill": prefill,
     "gqa": gqa,
@@ -237,6 +290,8 @@ MODES = {
     "options": options,
     "quantize": quantize,
     "gemm": gemm,
+    "norm": norm,
+    "gate": gate,
 }
 
 
@@ -247,7 +302,7 @@ def shapes_of(mode, quick=False):
 
 def kernel_of(force, shape):
     """The kernel that --force means for this cell: a name, or a variant such as mma."""
-    if force is None or shape.mode in ("rotary", "quantize", "gemm"):
+    if force is None or shape.mode in ("rotary", "quantize", "gemm", "norm", "gate"):
         return None
     if force.startswith("attn_"):
         return force
