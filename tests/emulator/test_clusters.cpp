@@ -1,4 +1,5 @@
 // Clusters: copies into several blocks at once, arrivals at each other's barriers, and ends.
+#include <cstring>
 #include <vector>
 
 #include "tests/emulator/machine/tensor_map.hpp"

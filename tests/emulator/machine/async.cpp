@@ -248,6 +248,15 @@ void cluster_wait(Where where) {
     thread.block->cluster().wait(thread, where);
 }
 
+void load_in_cluster(unsigned address, void* to, unsigned bytes, Where where) {
+    yield_point();
+    const Place place = place_of(address, bytes, bytes, "loads", where);
+    if (place.block->is_finished()) fault("loads from the memory of a block that has ended", where);
+    const char* const from = place.block->arena().begin() + place.offset;
+    place.block->access(*current_thread, from, bytes, false, __builtin_return_address(0));
+    std::memcpy(to, from, bytes);
+}
+
 void check_tensor_map(const TensorMapBits& bits, Where where) {
     TensorMap map;
     std::string wrong = read_tensor_map(bits, 0, map);

@@ -28,6 +28,8 @@ unsigned address_in_block(unsigned address, unsigned block, Where where);
 void store_in_cluster(unsigned address, const void* from, unsigned bytes, Where where);
 void cluster_arrive(Where where);
 void cluster_wait(Where where);
+// A load from any block's memory, of `bytes` at a multiple of them.
+void load_in_cluster(unsigned address, void* to, unsigned bytes, Where where);
 
 // A box of a tensor, by the coordinates of its corner, into the blocks of this set, at the same
 // place in each. An empty set: into the block whose addresses are given.

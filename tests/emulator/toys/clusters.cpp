@@ -69,6 +69,23 @@ __global__ void exchange(const __grid_constant__ ExchangeParams p) {
     if (!waits) cluster_barrier();
 }
 
+// Each thread looks at what its peer in the other block has.
+template <bool waits>
+__global__ void look(const __grid_constant__ ExchangeParams p) {
+    float* const numbers = reinterpret_cast<float*>(shared_memory()) + 2 * threadIdx.x;
+    const auto own = static_cast<float>(blockIdx.x * blockDim.x + threadIdx.x);
+    numbers[0] = numbers[1] = own;
+    if (waits) {
+        cluster_barrier();
+    } else {
+        __syncthreads();
+    }
+    float seen[2];
+    cluster_load(seen, address_in_block(shared_address(numbers), block_in_cluster() ^ 1));
+    p.out[blockIdx.x * blockDim.x + threadIdx.x] = seen[1];
+    cluster_barrier();
+}
+
 template <Wrong wrong>
 Kernel casting() {
     return emulator::kernel<&multicast<wrong>>("multicast");
@@ -84,5 +101,7 @@ const Kernel ends_before_the_other = casting<Wrong::ends>();
 const Kernel waits_for_the_cluster_twice = casting<Wrong::twice>();
 const Kernel exchanges_numbers = emulator::kernel<&exchange<true>>("exchange");
 const Kernel exchanges_without_a_barrier = emulator::kernel<&exchange<false>>("exchange");
+const Kernel looks_at_its_peer = emulator::kernel<&look<true>>("look");
+const Kernel looks_without_a_barrier = emulator::kernel<&look<false>>("look");
 
 }  // namespace jitney::toys

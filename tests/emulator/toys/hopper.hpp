@@ -83,6 +83,8 @@ struct ExchangeParams {
 };
 extern const Kernel exchanges_numbers;  // with the other block of a cluster of two
 extern const Kernel exchanges_without_a_barrier;
+extern const Kernel looks_at_its_peer;  // the same by loads
+extern const Kernel looks_without_a_barrier;
 
 struct WarpgroupParams {
     const unsigned short* a;  // 64 rows of 64

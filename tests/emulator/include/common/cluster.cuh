@@ -31,4 +31,11 @@ JITNEY_DEVICE void store_in_cluster(SharedAddress there, const float (&values)[4
     emulator::store_in_cluster(there, values, sizeof values, where);
 }
 
+template <int count>
+JITNEY_DEVICE void cluster_load(float (&to)[count], SharedAddress there,
+                                emulator::Where where = emulator::Where::here()) {
+    static_assert(count == 2 || count == 4);
+    emulator::load_in_cluster(there, to, sizeof to, where);
+}
+
 }  // namespace jitney
