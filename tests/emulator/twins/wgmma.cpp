@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -107,7 +108,7 @@ unsigned bytes_of(WgmmaFormat format) {
 // the tensor cores of the warps of `readers` read them.
 template <class Put>
 void read_operand(std::uint64_t bits, WgmmaFormat format, unsigned first, unsigned outers,
-                  bool along_k, const std::vector<const Operand*>& readers, const Put& put) {
+                  bool along_k, std::span<const Operand* const> readers, const Put& put) {
     const unsigned size = bytes_of(format);
     const unsigned in_chunk = 16 / size;
     const unsigned k_size = 32 / size;
@@ -157,10 +158,15 @@ void check_same(void* const* operands) {
     }
 }
 
-using Factors = std::vector<std::array<float, kMostK>>;
+// What a product is made of. No memory of the heap, since a fault does not give it back.
+struct Scratch {
+    float a[kRows][kMostK];
+    float b[kMostK][kMostColumns];
+    float c[kRows][kMostColumns];
+};
 
 // Rows of a from registers, as mma.m16n8k16 and m16n8k32 take them.
-void read_registers(void* const* operands, WgmmaFormat format, Factors& a) {
+void read_registers(void* const* operands, WgmmaFormat format, float (&a)[kRows][kMostK]) {
     const unsigned size = bytes_of(format);
     const unsigned held = 4 / size;
     for (unsigned i = 0; i < kThreads; ++i) {
@@ -203,26 +209,27 @@ void multiply_all(void* const* operands, unsigned) {
     const unsigned k_size = 32 / bytes_of(format);
     const unsigned columns = product.columns;
     // Any lane of a warp has to know what its tensor cores read.
-    std::vector<const Operand*> speakers;
+    std::array<const Operand*, kWarps> speakers{};
     for (unsigned warp = 0; warp < kWarps; ++warp) {
         const unsigned lane = first.thread->block->random().below(32);
-        speakers.push_back(static_cast<const Operand*>(operands[32 * warp + lane]));
+        speakers[warp] = static_cast<const Operand*>(operands[32 * warp + lane]);
     }
-    Factors a(kRows);
+    thread_local Scratch scratch;
+    auto& a = scratch.a;
+    auto& b = scratch.b;
+    auto& c = scratch.c;
     if (product.a_registers != nullptr) {
         read_registers(operands, format, a);
     } else {
         for (unsigned warp = 0; warp < kWarps; ++warp) {
             read_operand(
-                product.a, format, 16 * warp, 16, true, {speakers[warp]},
+                product.a, format, 16 * warp, 16, true, std::span(&speakers[warp], 1),
                 [&](unsigned row, unsigned k, float value) { a[16 * warp + row][k] = value; });
         }
     }
-    std::vector<std::array<float, kMostColumns>> b(k_size);
     read_operand(product.b, product.b_format, 0, columns, !product.b_along_n, speakers,
                  [&](unsigned column, unsigned k, float value) { b[k][column] = value; });
 
-    std::vector<std::array<float, kMostColumns>> c(kRows);
     std::array<std::vector<float>*, kThreads> values{};
     const auto for_each_own = [&](unsigned thread, const auto& body) {
         const unsigned row = thread / 32 * 16 + thread % 32 / 4;
