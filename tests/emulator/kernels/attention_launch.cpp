@@ -37,7 +37,12 @@ void AttentionLaunch::make_mask_bits(tests::Random& random) {
 }
 
 void AttentionLaunch::run(tests::Random& random, const Blocks& blocks) {
-    void* const params = takes_maps(choice_) ? static_cast<void*>(&params_) : &params_.attention;
+    void* params = &params_.attention;
+    if (takes_maps(choice_)) {
+        // Heads take turns in bands of so many, which is a matter of time alone.
+        params_.heads_at_a_time = static_cast<int>(random.integer(1, choice_.heads_at_a_time));
+        params = &params_;
+    }
     launch_choice(choice_.spec, choice_.geometry, params, random, blocks);
 }
 

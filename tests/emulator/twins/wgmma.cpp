@@ -107,8 +107,8 @@ unsigned bytes_of(WgmmaFormat format) {
 // Calls put(outer, k, value) for each element of `outers` rows or columns, from shared memory, as
 // the tensor cores of the warps of `readers` read them.
 template <class Put>
-void read_operand(std::uint64_t bits, WgmmaFormat format, unsigned first, unsigned outers,
-                  bool along_k, std::span<const Operand* const> readers, const Put& put) {
+void read_operand(std::uint64_t bits, WgmmaFormat format, unsigned outers, bool along_k,
+                  std::span<const Operand* const> readers, const Put& put) {
     const unsigned size = bytes_of(format);
     const unsigned in_chunk = 16 / size;
     const unsigned k_size = 32 / size;
@@ -117,7 +117,7 @@ void read_operand(std::uint64_t bits, WgmmaFormat format, unsigned first, unsign
     const unsigned chunks = (along_k ? k_size : outers) / in_chunk;
     for (unsigned row = 0; row < rows; ++row) {
         for (unsigned inner = 0; inner < chunks; ++inner) {
-            const unsigned address = descriptor.chunk(along_k ? first + row : row, inner, along_k);
+            const unsigned address = descriptor.chunk(row, inner, along_k);
             const char* chunk = nullptr;
             for (const Operand* reader : readers)
                 chunk = read_chunk(address, *reader);
@@ -221,13 +221,11 @@ void multiply_all(void* const* operands, unsigned) {
     if (product.a_registers != nullptr) {
         read_registers(operands, format, a);
     } else {
-        for (unsigned warp = 0; warp < kWarps; ++warp) {
-            read_operand(
-                product.a, format, 16 * warp, 16, true, std::span(&speakers[warp], 1),
-                [&](unsigned row, unsigned k, float value) { a[16 * warp + row][k] = value; });
-        }
+        // Nothing says that a warp reads its own rows of a alone.
+        read_operand(product.a, format, kRows, true, speakers,
+                     [&](unsigned row, unsigned k, float value) { a[row][k] = value; });
     }
-    read_operand(product.b, product.b_format, 0, columns, !product.b_along_n, speakers,
+    read_operand(product.b, product.b_format, columns, !product.b_along_n, speakers,
                  [&](unsigned column, unsigned k, float value) { b[k][column] = value; });
 
     std::array<std::vector<float>*, kThreads> values{};
