@@ -1,13 +1,14 @@
 """Checks that the tests on the CPU notice faults in the kernels, or in host code.
 
     python3 tests/emulator/mutate.py [--host] [--build DIR] [--list] [--only NUMBER ...]
-                                     [--cases NAME ...] [--jobs N] [--trees N]
+                                     [--cases NAME ...] [--kernels NAME ...] [--jobs N] [--trees N]
 
 Plants the faults of mutations.py, one at a time, in a copy of the tree under DIR (build/mutations
 unless given), builds the tests of the kernels, runs them, and prints a line a fault: caught, with
 what noticed it; survived; or broken, where the fault does not compile or its text is not found.
 With --trees there are several copies, each with a fault of its own at a time and --jobs of its own.
-With --cases only those tests are run, in this order ("attn_mask_bits*" is all that begin so).
+With --cases only those tests are run, in this order ("attn_mask_bits*" is all that begin so), and
+with --kernels only those kernels are compiled, of which the tests then have to be.
 Of the specializations only those with small heads are compiled, with few optimizations: that is
 half of the time, and all of the code. With --host the faults are those of host_faults.py, each for the test
 program that it names, and the tree is built as usual. Fails where more than two faults survived.
@@ -89,11 +90,12 @@ class Unfit(Exception):
 class Tree:
     """The kernels' tests, with small heads."""
 
-    def __init__(self, folder, jobs, cases):
+    def __init__(self, folder, jobs, cases, kernels):
         self.source = os.path.join(folder, "source")
         self.build = os.path.join(folder, "build")
         self.jobs = jobs
         self.cases = cases
+        self.kernels = kernels
         copy_tree(self.source)
         self.cover()
 
@@ -101,7 +103,12 @@ class Tree:
         covered = os.path.join(self.source, "tests", "emulator", "kernels", "covered.txt")
         with open(covered, encoding="utf-8") as file:
             lines = file.readlines()
-        write(covered, "".join(line for line in lines if is_kept(head_dim(line))))
+        write(covered, "".join(line for line in lines if is_kept(head_dim(line))
+                               and (not self.kernels or self.kernel(line) in self.kernels)))
+
+    @staticmethod
+    def kernel(line):
+        return re.match(r"[a-z0-9_]*", line).group()
 
     # No warnings, which are errors: a fault may leave a name unused.
     options = ("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -w", "-DJITNEY_BENCH=OFF", "-DJITNEY_CLI=OFF",
@@ -207,7 +214,8 @@ def judge(tree, fault):
 
 def prepared(folder, arguments, chosen):
     """A tree that builds, and whose tests pass as it is."""
-    tree = (HostTree if arguments.host else Tree)(folder, arguments.jobs, arguments.cases)
+    tree = (HostTree if arguments.host else Tree)(folder, arguments.jobs, arguments.cases,
+                                                    arguments.kernels)
     tree.configure()
     for program, cases in tree.programs([fault for _, fault in chosen]):
         status, output = tree.make(program)
@@ -268,6 +276,7 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "mutations"))
     parser.add_argument("--list", action="store_true", help="print the faults, plant none")
     parser.add_argument("--only", type=int, nargs="+", help="numbers of the faults to plant")
+    parser.add_argument("--kernels", nargs="+", default=[], help="names of the kernels to compile")
     parser.add_argument("--cases", nargs="+", default=[], help="names of the tests to run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--trees", type=int, default=1, help="faults to plant at a time")
