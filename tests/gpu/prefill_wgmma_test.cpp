@@ -110,7 +110,7 @@ TEST_CASE("prefill on Hopper: random requests, pages and options") {
     Random random = Random::fresh();
     std::vector<ServingShape> shapes;
     std::vector<std::string> specs;
-    for (std::size_t i = 0; i < (is_quick() ? 40 : 1000); ++i) {
+    for (std::size_t i = 0; i < (is_quick() ? 40 : 200); ++i) {
         ServingShape shape = random_shape(random);
         ServingProblem problem(shape, random);
         const Scope scope(kKernel);
