@@ -17,14 +17,16 @@ struct CallFields<GatedActivationArgs> {
     static constexpr std::tuple all{
         fields::source("gate", &Args::gate)
             .told("what the activation is done to; without up, both side by side",
-                  {.shape = "up: [rows..., d] | [rows..., 2 * d]", .dtypes = fields::kFloating},
+                  {.shape = "up: [rows..., d] | [rows..., cols]", .dtypes = fields::kFloating},
                   &C::gate),
         fields::read("up", &Args::up)
             .told("what that is multiplied by", {"[rows..., d]", fields::kFloating}, &C::up),
         fields::result("out", &Args::out, "gate", &Args::gate)
             .told("the result, in the gate's dtype, and then it may be the gate itself where up is "
                   "given; or codes of E4M3",
-                  {.shape = "[rows..., d]", .dtypes = "bf16|fp16|fp32|e4m3", .like = "gate"},
+                  {.shape = "up: [rows..., d] | [rows..., cols / 2]",
+                   .dtypes = "bf16|fp16|fp32|e4m3",
+                   .like = "gate"},
                   &C::out),
         fields::read("multiplier", &Args::multiplier)
             .as_numbers()
