@@ -57,6 +57,12 @@ std::string reason_text(const Candidate& c) {
             return fmt::format("head_dim {} is above {}", c.a, c.b);
         case Reason::not_aligned:
             return "pointers must be 16-byte aligned and strides multiples of 8 elements";
+        case Reason::rows_not_aligned:
+            return "every row of a and b must begin at a multiple of 16 bytes";
+        case Reason::not_along_k:
+            return "takes a as [m, k] and b as [n, k]";
+        case Reason::nothing_along_k:
+            return "there is nothing to multiply: k is 0";
         case Reason::not_mapped:
             return "the tensor copy engine takes strides above 0 and below 2^40 bytes";
         case Reason::mask_too_wide:

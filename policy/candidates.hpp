@@ -21,6 +21,9 @@ enum class Reason : std::uint8_t {
     head_dim_not_multiple,  // a: head_dim, b: of
     head_dim_too_large,     // a: head_dim, b: limit
     not_aligned,            // 16-byte vectors are not possible
+    rows_not_aligned,       // rows of operands begin anywhere
+    not_along_k,            // an operand's rows don't run along k
+    nothing_along_k,        // there is nothing to add up
     not_mapped,             // the tensor copy engine can't walk through a tensor
     too_many_queries,       // a: q_len, b: limit
     packed_queries,         // requests of several lengths

@@ -173,3 +173,18 @@ JITNEY_KERNEL(gated_activation,
                              kRowWidth, kRowThreads, kRowVectors},
                .shared_bytes = row_bytes,
                .why_not = why_no_row})
+
+JITNEY_KERNEL(fp8_gemm_wgmma,
+              {.operation = "fp8_gemm",
+               .source = "fp8/gemm_wgmma.cuh",
+               .minimum_arch = 90,
+               .exact_arch = Arch{90, 'a'},
+               .constants = {format(k8Bit, "a"), format(k8Bit, "b"),
+                             format(kFloating | k8Bit, "out"), tile({16, 256, 16}, {16, 256, 16}),
+                             stages(2, 16), stages(1, 8, "splits"),
+                             option("swap"),     // rows of the output are the columns of wgmma
+                             option("promote"),  // sums of 128 of k are added up in fp32
+                             never("scales"),    // one number
+                             omitted(integer("pieces", {1, 4}))},
+               .shared_bytes = [](const Values& of) { return fp8_wgmma_tiles(of).bytes(); },
+               .why_not = why_not_fp8_wgmma})

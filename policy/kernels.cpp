@@ -10,6 +10,7 @@
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/column_sums_params.h"
 #include "kernel_sources/fp8/gemm_params.h"
+#include "kernel_sources/fp8/gemm_wgmma.h"
 #include "kernel_sources/fp8/quantize_params.h"
 #include "kernel_sources/norm/row_shape.h"
 #include "policy/spec.hpp"
@@ -111,6 +112,21 @@ int element_bytes(int format) {
 int scalar_bytes(const Values& of) {
     return scalar_shared_bytes(of["head_dim"], element_bytes(of["format"]), of["tile_m"],
                                of["tile_n"]);
+}
+
+Fp8WgmmaTiles fp8_wgmma_tiles(const Values& of) {
+    const bool swap = of["swap"] != 0;
+    return {.u = of[swap ? "tile_n" : "tile_m"],
+            .v = of[swap ? "tile_m" : "tile_n"],
+            .stages = of["stages"],
+            .swap = swap,
+            .splits = of["splits"],
+            .out_bytes = element_bytes(of["out"]),
+            .pieces = of["pieces"]};
+}
+
+std::string_view why_not_fp8_wgmma(const Values& of) {
+    return fp8_wgmma_tiles(of).why_not(of["promote"] != 0, of["scales"]);
 }
 
 constexpr KernelInfo row(KernelId id, std::string_view name, KernelInfo info) {

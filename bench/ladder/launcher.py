@@ -1,72 +1,17 @@
-"""Launches attn_prefill_wgmma on torch tensors through the driver's own functions (ctypes)."""
-import ctypes
+"""Launches attn_prefill_wgmma on torch tensors through the driver's own functions."""
 import math
-import re
 
 import torch
 
-from . import compiler
-from .structures import PrefillWgmmaParams, Strides, TensorMapBits, layout_checks
-
-_INT = ctypes.c_int
-
-_driver = ctypes.CDLL("libcuda.so.1")
-
-
-def _check(status, what):
-    if status:
-        text = ctypes.c_char_p()
-        _driver.cuGetErrorName(status, ctypes.byref(text))
-        raise RuntimeError(f"{what} failed: {text.value.decode() if text.value else status}")
-
-
-def encode_map(tensor_address, format, sizes, strides_bytes, box):
-    """A map of a tensor, innermost dimension first, swizzled over 128 bytes."""
-    rank = len(sizes)
-    memory = (ctypes.c_char * (128 + 64))()
-    aligned = (ctypes.addressof(memory) + 63) // 64 * 64
-    kinds = {"fp16": 6, "bf16": 9}
-    _check(
-        _driver.cuTensorMapEncodeTiled(
-            ctypes.c_void_p(aligned),
-            _INT(kinds[format]),
-            ctypes.c_uint(rank),
-            ctypes.c_void_p(tensor_address),
-            (ctypes.c_uint64 * rank)(*sizes),
-            (ctypes.c_uint64 * (rank - 1))(*strides_bytes),
-            (ctypes.c_uint32 * rank)(*box),
-            (ctypes.c_uint32 * rank)(*[1] * rank),
-            _INT(0),  # no interleave
-            _INT(3),  # 128-byte swizzle
-            _INT(3),  # promotion to 256 bytes in the L2
-            _INT(0),  # zeros outside
-        ),
-        f"cuTensorMapEncodeTiled({sizes}, {strides_bytes}, {box})",
-    )
-    bits = TensorMapBits()
-    ctypes.memmove(ctypes.byref(bits), aligned, 128)
-    return bits
+from . import compiler, driver
+from .structures import PrefillWgmmaParams, Strides, layout_checks
 
 
 class Kernel:
     def __init__(self, variant, cubin):
         self.variant = variant
-        module = ctypes.c_void_p()
-        torch.cuda.current_stream()
-        _check(_driver.cuModuleLoadData(ctypes.byref(module), cubin), "cuModuleLoadData")
-        function = ctypes.c_void_p()
-        names = [each for each in _symbols(cubin) if "attn_prefill_wgmma" in each]
-        _check(
-            _driver.cuModuleGetFunction(ctypes.byref(function), module, names[0].encode()),
-            "cuModuleGetFunction",
-        )
-        self.function = function
-        _check(_driver.cuFuncSetAttribute(function, _INT(8), _INT(variant.shared_bytes())), "shared memory")
+        self.function = driver.load_kernel(cubin, "attn_prefill_wgmma", variant.shared_bytes())
         self.next_tile = torch.zeros(1, dtype=torch.int32, device="cuda")
-
-
-def _symbols(cubin):
-    return sorted({each.decode() for each in re.findall(rb"_ZN6jitney[A-Za-z0-9_]+", cubin)}, key=len)
 
 
 def kernel_of(variant):
@@ -107,14 +52,14 @@ class Call:
 
         def key_map(tensor, dim):
             row, head, request = (each * 2 for each in (tensor.stride(1), tensor.stride(2), tensor.stride(0)))
-            return encode_map(
+            return driver.encode_map(
                 tensor.data_ptr(), variant.format,
                 [dim, keys, kv_heads, tensor.shape[0]], [row, head, request], [64, variant.tile_n, 1, 1],
             )
 
         def row_map(tensor, dim):
             row, head, request = (each * 2 for each in (tensor.stride(1), tensor.stride(2), tensor.stride(0)))
-            return encode_map(
+            return driver.encode_map(
                 tensor.data_ptr(), variant.format,
                 [dim, g, positions, q_heads // g, tensor.shape[0]], [head, row, head * g, request],
                 [64, g, 64 // g, 1, 1],
@@ -164,14 +109,7 @@ class Call:
         self.tiles = a.row_tiles * heads
         sms = torch.cuda.get_device_properties(0).multi_processor_count
         self.grid = min(self.tiles, sms) if stays else self.tiles
-        self.params = p
-        self.pointers = (ctypes.c_void_p * 1)(ctypes.addressof(p))
+        self.launch = driver.Launch(kernel.function, p, self.grid, variant.threads(), variant.shared_bytes())
 
     def __call__(self):
-        v = self.kernel.variant
-        stream = torch.cuda.current_stream().cuda_stream
-        status = _driver.cuLaunchKernel(
-            self.kernel.function, self.grid, 1, 1, v.threads(), 1, 1, v.shared_bytes(),
-            ctypes.c_void_p(stream), self.pointers, None,
-        )
-        _check(status, "cuLaunchKernel")
+        self.launch(torch.cuda.current_stream().cuda_stream)

@@ -6,25 +6,10 @@
 #include "attention/rows.cuh"
 #include "common/mbarrier.cuh"
 #include "common/proxy.cuh"
+#include "common/ring_place.cuh"
 #include "common/wgmma_operand.cuh"
 
 namespace jitney {
-
-// A place in a ring of stages, and the phase of its barriers: 0 in the first round, then 1, 0...
-template <int stages>
-struct RingPlace {
-    int stage = 0;
-    unsigned phase = 0;
-
-    JITNEY_DEVICE void advance() { advance_if(true); }
-    // Without a branch, so that the compiler sees that the place is the same in all lanes.
-    JITNEY_DEVICE void advance_if(bool on) {
-        const int next = stage + (on ? 1 : 0);
-        const bool wraps = next == stages;
-        stage = wraps ? 0 : next;
-        phase ^= wraps ? 1u : 0u;
-    }
-};
 
 // A tile of rows, and what keys it goes to.
 template <class C>

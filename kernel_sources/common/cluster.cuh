@@ -34,4 +34,15 @@ JITNEY_DEVICE SharedAddress address_in_block(SharedAddress address, unsigned blo
     return there;
 }
 
+// Stores 16 bytes at such an address, a multiple of 16; `there_barrier`, in the same block, counts
+// them as bytes of a copy that have landed (mbarrier.cuh).
+JITNEY_DEVICE void store_in_cluster(SharedAddress there, SharedAddress there_barrier,
+                                    const float (&values)[4]) {
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, "
+        "[%1];" ::"r"(there),
+        "r"(there_barrier), "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3])
+        : "memory");
+}
+
 }  // namespace jitney

@@ -14,4 +14,13 @@ JITNEY_DEVICE void stmatrix_x4(SharedAddress row, unsigned m0, unsigned m1, unsi
                  : "memory");
 }
 
+// The same, each matrix transposed: element (i, j) goes to place i of row j.
+JITNEY_DEVICE void stmatrix_x4_transposed(SharedAddress row, unsigned m0, unsigned m1, unsigned m2,
+                                          unsigned m3) {
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
+        "r"(m0), "r"(m1), "r"(m2), "r"(m3)
+        : "memory");
+}
+
 }  // namespace jitney

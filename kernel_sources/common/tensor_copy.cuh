@@ -16,6 +16,14 @@ JITNEY_DEVICE void tensor_map_prefetch(const TensorMapBits* map) {
 
 // From global memory; `barrier` (mbarrier.cuh) counts the bytes that have landed.
 JITNEY_DEVICE void tensor_load(SharedAddress to, const TensorMapBits* map, SharedAddress barrier,
+                               int x0, int x1) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
+        "{%3, %4}], [%2];" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(x0), "r"(x1)
+        : "memory");
+}
+JITNEY_DEVICE void tensor_load(SharedAddress to, const TensorMapBits* map, SharedAddress barrier,
                                int x0, int x1, int x2, int x3) {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
@@ -36,15 +44,21 @@ JITNEY_DEVICE void tensor_load(SharedAddress to, const TensorMapBits* map, Share
 // of bytes go to the same addresses in each.
 JITNEY_DEVICE void tensor_load_multicast(SharedAddress to, const TensorMapBits* map,
                                          SharedAddress barrier, unsigned short blocks, int x0,
-                                         int x1, int x2, int x3) {
+                                         int x1) {
     asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
-        "cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(to),
-        "l"(map), "r"(barrier), "h"(blocks), "r"(x0), "r"(x1), "r"(x2), "r"(x3)
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+        "cluster [%0], [%1, {%4, %5}], [%2], %3;" ::"r"(to),
+        "l"(map), "r"(barrier), "h"(blocks), "r"(x0), "r"(x1)
         : "memory");
 }
 
 // To global memory, as part of the thread's open group of stores (bulk_copy.cuh).
+JITNEY_DEVICE void tensor_store(const TensorMapBits* map, SharedAddress from, int x0, int x1) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+        "r"(from), "r"(x0), "r"(x1)
+        : "memory");
+}
 JITNEY_DEVICE void tensor_store(const TensorMapBits* map, SharedAddress from, int x0, int x1,
                                 int x2, int x3) {
     asm volatile(

@@ -1,18 +1,14 @@
 #include "operations/attention/tensor_maps.hpp"
+
 #include "core/steps.hpp"
-
-#include <cstring>
-
 #include "operations/attention/form.hpp"
-#include "runtime/tensor_map.hpp"
+#include "operations/tensor_map_bits.hpp"
 
 namespace jitney {
 namespace {
 
 using runtime::TensorMapShape;
 
-constexpr std::uint64_t kStrideLimit = std::uint64_t{1} << 40;
-constexpr std::uint64_t kNoStride = 16;  // where a dimension has one element
 constexpr std::uint32_t kPanelElements = 64;
 
 // Tensors of a call by their last dimensions, [length, heads, head_dim]; one of three dimensions is
@@ -97,16 +93,6 @@ int keys_of_box(const PrefillWgmmaParams& params, int tile_n) noexcept {
     return params.box_keys != 0 ? params.box_keys : tile_n;
 }
 
-void encode(TensorMapBits& bits, const void* address, const TensorMapShape& shape) {
-    const runtime::TensorMap map = runtime::make_tensor_map(address, shape);
-    static_assert(sizeof bits == sizeof map);
-    std::memcpy(&bits, &map, sizeof bits);
-}
-
-void put_address(TensorMapBits& bits, const void* address) noexcept {
-    bits.bits[0] = reinterpret_cast<std::uintptr_t>(address);
-}
-
 }  // namespace
 
 bool can_be_mapped(const Tensor& tensor) noexcept {
@@ -125,8 +111,7 @@ bool can_be_mapped(const Tensor& tensor) noexcept {
 }
 
 void form_maps(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n) {
-    // Any address that is aligned: the tensors' own may not be known yet.
-    const auto* const somewhere = reinterpret_cast<const void*>(std::uintptr_t{256});
+    const void* const somewhere = some_address();
     const int group = params.attention.group;
     encode(params.q, somewhere, row_shape(args.q, group));
     encode(params.out, somewhere, row_shape(args.out, group));

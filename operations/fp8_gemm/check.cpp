@@ -3,6 +3,7 @@
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
 #include "operations/fp8_gemm/fields.hpp"
+#include "operations/fp8_gemm/tensor_maps.hpp"
 #include "operations/own_workspace.hpp"
 #include "operations/refuse.hpp"
 
@@ -110,6 +111,8 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
     problem.amax = args.amax.has_value();
     problem.aligned = is_aligned(args.a) && is_aligned(args.b);
     problem.out_aligned = is_aligned(args.out);
+    problem.mapped =
+        rows_can_be_mapped(args.a) && rows_can_be_mapped(args.b) && rows_can_be_mapped(args.out);
     return problem;
 }
 

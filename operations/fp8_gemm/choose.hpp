@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "policy/candidates.hpp"
@@ -23,6 +24,7 @@ struct Fp8GemmProblem {
     bool amax = false;
     bool aligned = true;      // every row of a and b begins at a multiple of 16 bytes
     bool out_aligned = true;  // and of out
+    bool mapped = true;       // a, b and out have tensor maps, where they are aligned
 
     friend bool operator==(const Fp8GemmProblem&, const Fp8GemmProblem&) = default;
 };
@@ -53,16 +55,21 @@ struct Fp8GemmChoice {
     Fp8GemmWorkspace workspace;
 };
 
-// The one candidate, and its choice.
-Ranking<Fp8GemmChoice> rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts);
+// All candidates, and the choice of the first that is accepted. `forced` takes no other.
+Ranking<Fp8GemmChoice> rank_fp8_gemm(const Fp8GemmProblem& problem, const DeviceFacts& facts,
+                                     std::optional<KernelId> forced = std::nullopt);
 
 // Memory for the problem wherever its operands will lie: none where it is refused.
 Fp8GemmWorkspace fp8_gemm_workspace_anywhere(const Fp8GemmProblem& problem,
                                              const DeviceFacts& facts);
 
-// The same with a specialization, a number of splits and a group given.
+// The same on fp8_gemm_mma, with a specialization, a number of splits and a group given.
 Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, int splits,
                              int group);
+
+// And on fp8_gemm_wgmma, whose specialization has the number of splits.
+Fp8GemmChoice place_fp8_gemm_wgmma(const Spec& spec, const Fp8GemmProblem& problem,
+                                   const DeviceFacts& facts);
 
 // What products of such operands can ask for, whatever their sizes and alignment.
 std::vector<Spec> fp8_gemm_catalogue(const Fp8GemmProblem& shape, const DeviceFacts& facts);

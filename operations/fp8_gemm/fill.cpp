@@ -1,6 +1,8 @@
 #include "operations/fp8_gemm/fill.hpp"
 
 #include "kernel_sources/common/amax.h"
+#include "operations/fp8_gemm/tensor_maps.hpp"
+#include "runtime/tensor_map.hpp"
 
 namespace jitney {
 
@@ -40,6 +42,24 @@ void set_addresses(Fp8GemmParams& params, const Fp8GemmArgs& args,
     }
     params.partials = choice.workspace.partial_bytes != 0 ? static_cast<float*>(partials) : nullptr;
     params.arrived = static_cast<unsigned*>(counters);
+}
+
+Fp8GemmLaunchParams form_launch(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem,
+                                const policy::Fp8GemmChoice& choice) {
+    Fp8GemmLaunchParams params;
+    params.wgmma.gemm = form_params(args, problem, choice);
+    params.is_wgmma = choice.spec.kernel == policy::KernelId::fp8_gemm_wgmma;
+    if (params.is_wgmma) {
+        params.addresses_lead = runtime::addresses_lead_maps();
+        form_maps(params.wgmma, args, choice);
+    }
+    return params;
+}
+
+void set_addresses(Fp8GemmLaunchParams& params, const Fp8GemmArgs& args,
+                   const policy::Fp8GemmChoice& choice, void* partials, void* counters) {
+    set_addresses(params.wgmma.gemm, args, choice, partials, counters);
+    if (params.is_wgmma) set_map_addresses(params.wgmma, args, choice, params.addresses_lead);
 }
 
 }  // namespace jitney

@@ -20,7 +20,7 @@ template <>
 struct OperationOf<Fp8GemmArgs> {
     using Problem = policy::Fp8GemmProblem;
     using Choice = policy::Fp8GemmChoice;
-    using Params = OneLaunch<Fp8GemmParams>;
+    using Params = Fp8GemmLaunchParams;
 
     static constexpr std::string_view name = "fp8_gemm";
     static constexpr std::string_view otherwise = "use another GPU, or host tensors";
@@ -34,8 +34,8 @@ struct OperationOf<Fp8GemmArgs> {
     }
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
-                                std::optional<policy::KernelId>) {
-        return policy::rank_fp8_gemm(problem, facts);
+                                std::optional<policy::KernelId> kernel) {
+        return policy::rank_fp8_gemm(problem, facts, kernel);
     }
     static Steps steps(const Choice& choice) noexcept { return {{choice.spec, choice.geometry}}; }
     static ScratchBytes scratch(const Choice& choice) noexcept {
@@ -49,13 +49,12 @@ struct OperationOf<Fp8GemmArgs> {
         explanation.splits = choice.splits;
     }
 
-    static Params fill(const Fp8GemmArgs& args, const Problem& problem,
-                       const Choice& choice) noexcept {
-        return {form_params(args, problem, choice)};
+    static Params fill(const Fp8GemmArgs& args, const Problem& problem, const Choice& choice) {
+        return form_launch(args, problem, choice);
     }
     static void set_addresses(Params& params, const Fp8GemmArgs& args, const Choice& choice,
-                              const Scratch& scratch) noexcept {
-        jitney::set_addresses(params.params, args, choice, scratch.data, scratch.counters);
+                              const Scratch& scratch) {
+        jitney::set_addresses(params, args, choice, scratch.data, scratch.counters);
     }
 
     // The amax of nothing is 0.

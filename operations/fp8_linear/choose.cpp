@@ -152,8 +152,8 @@ bool is_as_aligned(const Fp8LinearProblem& problem, const Fp8LinearProblem& othe
            are_as_aligned(problem.products, other.products);
 }
 
-Ranking<Fp8LinearChoice> rank_fp8_linear(const Fp8LinearProblem& problem,
-                                         const DeviceFacts& facts) {
+Ranking<Fp8LinearChoice> rank_fp8_linear(const Fp8LinearProblem& problem, const DeviceFacts& facts,
+                                         std::optional<KernelId> forced) {
     Ranking<Fp8LinearChoice> ranking;
     Fp8LinearChoice choice;
     const auto rank_parts = [&](const auto& problems, auto& choices, const auto& rank) {
@@ -166,7 +166,10 @@ Ranking<Fp8LinearChoice> rank_fp8_linear(const Fp8LinearProblem& problem,
         }
     };
     rank_parts(problem.casts, choice.casts, rank_fp8_quantize);
-    rank_parts(problem.products, choice.products, rank_fp8_gemm);
+    rank_parts(problem.products, choice.products,
+               [forced](const Fp8GemmProblem& product, const DeviceFacts& device) {
+                   return rank_fp8_gemm(product, device, forced);
+               });
     const auto is_chosen = [](const auto& problems, const auto& choices) {
         return std::ranges::equal(
             problems, choices, {}, [](const auto& part) { return !!part; },

@@ -58,7 +58,9 @@ struct Fp8LinearChoice {
 
 // Every kernel that not all GPUs or shapes have, once, with the first reason why not; and the
 // choice, where all of them are accepted.
-Ranking<Fp8LinearChoice> rank_fp8_linear(const Fp8LinearProblem& problem, const DeviceFacts& facts);
+// `forced` is the only kernel of products.
+Ranking<Fp8LinearChoice> rank_fp8_linear(const Fp8LinearProblem& problem, const DeviceFacts& facts,
+                                         std::optional<KernelId> forced = std::nullopt);
 
 // The memory of that choice wherever the tensors will lie.
 Fp8LinearWorkspace fp8_linear_workspace_anywhere(const Fp8LinearProblem& problem,

@@ -1,7 +1,5 @@
 #include "operations/fp8_linear/fill.hpp"
 
-#include "operations/fp8_gemm/fill.hpp"
-
 namespace jitney {
 namespace {
 
@@ -30,7 +28,7 @@ Fp8LinearParams form_params(const Fp8LinearPass& pass, const policy::Fp8LinearPr
     for (std::size_t i = 0; i < choice.products.size(); ++i) {
         if (!choice.products[i]) continue;
         params.products[i] =
-            form_params(*pass.products[i], *problem.products[i], *choice.products[i]);
+            form_launch(*pass.products[i], *problem.products[i], *choice.products[i]);
     }
     std::size_t step = 0;
     for_each_launch(choice, params, [&](const auto&, const auto&, int, const auto&, auto& part) {
@@ -42,7 +40,7 @@ Fp8LinearParams form_params(const Fp8LinearPass& pass, const policy::Fp8LinearPr
 }
 
 void set_addresses(Fp8LinearParams& params, const Fp8LinearPass& pass,
-                   const policy::Fp8LinearChoice& choice, const Scratch& scratch) noexcept {
+                   const policy::Fp8LinearChoice& choice, const Scratch& scratch) {
     for (std::size_t i = 0; i < choice.casts.size(); ++i) {
         if (!choice.casts[i]) continue;
         set_addresses(params.casts[i], pass.casts[i]->args, *choice.casts[i], scratch,

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "kernel_sources/fp8/column_sums_params.h"
-#include "kernel_sources/fp8/gemm_params.h"
 #include "kernel_sources/fp8/update_params.h"
+#include "operations/fp8_gemm/fill.hpp"
 #include "operations/fp8_linear/choose.hpp"
 #include "operations/fp8_linear/pass.hpp"
 #include "operations/fp8_quantize/fill.hpp"
@@ -20,7 +20,7 @@ struct Fp8LinearParams {
     std::array<Fp8CastParams, 2> casts{};
     Fp8UpdateParams update{};
     ColumnSumsParams sums{};
-    std::array<Fp8GemmParams, 2> products{};
+    std::array<Fp8GemmLaunchParams, 2> products{};
     // Where the parameters of each step are, in bytes from the first: copies keep them.
     std::array<std::uint16_t, Steps::most> places{};
 
@@ -52,9 +52,16 @@ void for_each_launch(const policy::Fp8LinearChoice& choice, Params& params, cons
     for (std::size_t i = 0; i < choice.products.size(); ++i) {
         if (!choice.products[i]) continue;
         const policy::Fp8GemmChoice& product = *choice.products[i];
-        visit(product.spec, product.geometry, product.splits,
-              ScratchBytes{product.workspace.counter_bytes, product.workspace.partial_bytes},
-              params.products[i]);
+        const auto launch = [&](auto& part) {
+            visit(product.spec, product.geometry, product.splits,
+                  ScratchBytes{product.workspace.counter_bytes, product.workspace.partial_bytes},
+                  part);
+        };
+        if (product.spec.kernel == policy::KernelId::fp8_gemm_wgmma) {
+            launch(params.products[i].wgmma);
+        } else {
+            launch(params.products[i].wgmma.gemm);
+        }
     }
 }
 
@@ -63,6 +70,6 @@ Fp8LinearParams form_params(const Fp8LinearPass& pass, const policy::Fp8LinearPr
                             const policy::Fp8LinearChoice& choice);
 // The rest.
 void set_addresses(Fp8LinearParams& params, const Fp8LinearPass& pass,
-                   const policy::Fp8LinearChoice& choice, const Scratch& scratch) noexcept;
+                   const policy::Fp8LinearChoice& choice, const Scratch& scratch);
 
 }  // namespace jitney

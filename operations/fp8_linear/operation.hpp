@@ -34,8 +34,8 @@ struct Fp8LinearOperation {
     }
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
-                                std::optional<policy::KernelId>) {
-        return policy::rank_fp8_linear(problem, facts);
+                                std::optional<policy::KernelId> kernel) {
+        return policy::rank_fp8_linear(problem, facts, kernel);
     }
     static Steps steps(const Choice& choice) noexcept {
         Steps steps;

@@ -314,12 +314,12 @@ TEST_CASE("scenario: random fp8_gemm" * doctest::skip()) {
         Fp8GemmProblem problem(test, random);
         const Fp8GemmProblem untouched = problem;
         fp8_gemm(gpu_args(problem));
-        CHECK(last_run().starts_with("fp8_gemm_mma<"));
+        CHECK(last_run().starts_with("fp8_gemm_"));
         check_same(problem, untouched);
     }
 }
 
-TEST_CASE("what reaches fp8_gemm_mma means what the arguments mean") {
+TEST_CASE("what reaches a kernel of fp8_gemm means what the arguments mean") {
     const TemporaryDirectory cache;
     REQUIRE_PASSED(run("scenario: random fp8_gemm", fake_gpu(cache)));
 }
@@ -333,6 +333,7 @@ TEST_CASE("scenario: launches of fp8_gemm" * doctest::skip()) {
     test.k = 8192;
     Fp8GemmProblem problem(test, random);
     const Fp8GemmArgs args = gpu_args(problem);
+    const Scope scope("fp8_gemm_mma");  // whose splits have a workspace
     fp8_gemm(args);
     CHECK(fake.launches == 1);
     const Explanation expected = explain(args);
@@ -407,12 +408,17 @@ TEST_CASE("explain tells the choice of fp8_gemm for any arch") {
     GoodCall good({DeviceType::cuda, 0});
     Fp8GemmArgs args = good.args();
     const Explanation hopper = explain(args, "sm_90a");
-    CHECK(hopper.chosen.starts_with("fp8_gemm_mma<a=e4m3,b=e5m2,out=e4m3,"));
-    CHECK(hopper.candidates.size() == 1);
+    CHECK(hopper.chosen.starts_with("fp8_gemm_wgmma<a=e4m3,b=e5m2,out=e4m3,"));
+    REQUIRE(hopper.candidates.size() == 2);
+    CHECK(hopper.candidates[0].kernel == "fp8_gemm_wgmma");
+    CHECK(hopper.candidates[0].accepted);
+    CHECK(hopper.candidates[1].kernel == "fp8_gemm_mma");
+    CHECK(hopper.candidates[1].accepted);
     const Explanation ampere = explain(args, "sm_80");
     CHECK(ampere.chosen.empty());
-    REQUIRE(ampere.candidates.size() == 1);
-    CHECK(ampere.candidates[0].reason == "FP8 tensor cores need sm_89 or newer, this is sm_80");
+    REQUIRE(ampere.candidates.size() == 2);
+    CHECK(ampere.candidates[0].reason == "needs sm_90a, this is sm_80");
+    CHECK(ampere.candidates[1].reason == "FP8 tensor cores need sm_89 or newer, this is sm_80");
 }
 
 }  // namespace jitney::tests

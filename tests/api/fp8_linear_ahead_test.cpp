@@ -172,7 +172,7 @@ TEST_CASE("a linear layer is explained without a GPU, launch by launch") {
     const ExplainedLaunches forward = explain(args, "sm_90a");
     CHECK(forward.arch == "sm_90a");
     CHECK(kernels_of(forward) ==
-          std::vector<std::string>{"fp8_quantize", "fp8_quantize", "fp8_update", "fp8_gemm_mma"});
+          std::vector<std::string>{"fp8_quantize", "fp8_quantize", "fp8_update", "fp8_gemm_wgmma"});
     for (const ExplainedLaunch& each : forward.launches) {
         CHECK(each.spec.ends_with("@sm_90a"));
         CHECK(each.grid[0] > 0);
@@ -181,10 +181,12 @@ TEST_CASE("a linear layer is explained without a GPU, launch by launch") {
     // The codes of x and weight lie in it; where they are saved, counters alone.
     CHECK(forward.workspace_bytes >= (4096 + 6144) * 4096);
     CHECK(explain(layer.forward(true), "sm_90a").workspace_bytes == 65536);
-    REQUIRE(forward.candidates.size() == 2);
+    REQUIRE(forward.candidates.size() == 3);
     CHECK(forward.candidates[0].kernel == "fp8_quantize");
-    CHECK(forward.candidates[1].kernel == "fp8_gemm_mma");
+    CHECK(forward.candidates[1].kernel == "fp8_gemm_wgmma");
     CHECK(forward.candidates[1].accepted);
+    CHECK(forward.candidates[2].kernel == "fp8_gemm_mma");
+    CHECK(forward.candidates[2].accepted);
 
     const ExplainedLaunches backward = explain(layer.backward(7), "sm_90a");
     CHECK(kernels_of(backward) == std::vector<std::string>{"fp8_quantize", "fp8_update",
@@ -199,10 +201,12 @@ TEST_CASE("a linear layer is explained without a GPU, launch by launch") {
     }
     CHECK(explain(args, "sm_90a").launches.back().spec == forward.launches.back().spec);
 
-    // Few rows divide K among blocks, which takes memory.
+    // Few rows divide K among blocks, which takes memory where blocks have no clusters.
     Layer few = of_sizes(8, 1024, 16384);
     few.recipe.scaling = Fp8Scaling::dynamic;
-    const ExplainedLaunches small = explain(few.forward(true), "sm_90a");
+    CHECK(explain(few.forward(true), "sm_90a").launches.back().splits > 1);
+    CHECK(explain(few.forward(true), "sm_90a").launches.back().workspace_bytes == 0);
+    const ExplainedLaunches small = explain(few.forward(true), "sm_89");
     CHECK(kernels_of(small) == std::vector<std::string>{"fp8_quantize", "fp8_quantize",
                                                         "fp8_quantize", "fp8_quantize",
                                                         "fp8_update", "fp8_gemm_mma"});
@@ -216,10 +220,12 @@ TEST_CASE("linear layers of which nothing can run, or nothing has to") {
     const ExplainedLaunches old = explain(of_sizes(64, 64, 64).forward(false), "sm_80");
     CHECK(old.launches.empty());
     CHECK(old.workspace_bytes == 0);
-    REQUIRE(old.candidates.size() == 2);
+    REQUIRE(old.candidates.size() == 3);
     CHECK(old.candidates[0].accepted);
     CHECK_FALSE(old.candidates[1].accepted);
-    CHECK(old.candidates[1].reason.find("sm_89") != std::string::npos);
+    CHECK(old.candidates[1].reason.find("sm_90a") != std::string::npos);
+    CHECK_FALSE(old.candidates[2].accepted);
+    CHECK(old.candidates[2].reason.find("sm_89") != std::string::npos);
     const ExplainedLaunches empty = explain(of_sizes(0, 64, 64).forward(false), "sm_90a");
     CHECK(empty.launches.empty());
     CHECK(empty.candidates.empty());

@@ -139,17 +139,20 @@ void run_attention(std::string_view image, const AttentionParams& p) {
     run_attention_alike(image, p);
 }
 
+const void* address_of(const TensorMapBits& map) {
+    constexpr unsigned long long filling = 0x5a5a5a5a5a5a5a5a;
+    const unsigned long long address = map.bits[0] == filling ? map.bits[8] : map.bits[0];
+    return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address));
+}
+
 void run_prefill_wgmma(std::string_view image, const PrefillWgmmaParams& p) {
     const AttentionParams& a = p.attention;
-    const auto at = [](const TensorMapBits& map) {
-        constexpr unsigned long long filling = 0x5a5a5a5a5a5a5a5a;
-        const unsigned long long address = map.bits[0] == filling ? map.bits[8] : map.bits[0];
-        return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address));
-    };
-    if (at(p.q) != a.q || at(p.out) != a.out) throw std::logic_error("maps of other queries");
-    const bool has_keys = at(p.k) == a.k && at(p.v) == a.v;
+    if (address_of(p.q) != a.q || address_of(p.out) != a.out)
+        throw std::logic_error("maps of other queries");
+    const bool has_keys = address_of(p.k) == a.k && address_of(p.v) == a.v;
     const auto* const zeros = reinterpret_cast<const char*>(p.next_tile) + kWgmmaCounterBytes / 2;
-    const bool has_none = p.next_tile != nullptr && at(p.k) == zeros && at(p.v) == zeros;
+    const bool has_none =
+        p.next_tile != nullptr && address_of(p.k) == zeros && address_of(p.v) == zeros;
     const bool paged = constant(image, "kv") == kPagedKv;
     if (p.box_keys != (paged ? wgmma_box_keys(a.page_size, constant(image, "tile_n")) : 0)) {
         throw std::logic_error("boxes of other pages");

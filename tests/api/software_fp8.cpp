@@ -86,6 +86,30 @@ void check_aligned(std::string_view image, const Fp8GemmParams& p) {
     check_begin(p.out, stride_of(p.m, p.out_stride) * element, 16);
 }
 
+void multiply(std::string_view image, const Fp8GemmParams& p, bool trans_a, bool trans_b) {
+    if ((p.amax != nullptr) != (p.amax_counters != nullptr)) {
+        throw std::logic_error("amax comes with counters");
+    }
+    const auto matrix = [&](const char* format, const Fp8GemmOperand& operand, int rows, int cols) {
+        return tensor_of(operand.data, static_cast<DType>(constant(image, format)), {rows, cols},
+                         {operand.stride, 1});
+    };
+    reference::Fp8Gemm call;
+    call.trans_a = trans_a;
+    call.trans_b = trans_b;
+    call.a = matrix("a", p.a, trans_a ? p.k : p.m, trans_a ? p.m : p.k);
+    call.b = matrix("b", p.b, trans_b ? p.n : p.k, trans_b ? p.k : p.n);
+    call.out =
+        tensor_of(p.out, static_cast<DType>(constant(image, "out")), {p.m, p.n}, {p.out_stride, 1});
+    call.scale = *number_of(p.scale);
+    if (p.bias != nullptr) {
+        call.bias = tensor_of(p.bias, static_cast<DType>(p.bias_format), {p.n}, {1});
+    }
+    call.multiplier = number_of(p.multiplier);
+    call.amax = number_of(p.amax);
+    reference::fp8_gemm(call);
+}
+
 }  // namespace
 
 void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
@@ -120,27 +144,33 @@ void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
 void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p) {
     check_aligned(image, p);
     if ((p.splits > 1) != (p.partials != nullptr)) throw std::logic_error("splits leave parts");
-    if ((p.amax != nullptr) != (p.amax_counters != nullptr)) {
-        throw std::logic_error("amax comes with counters");
+    multiply(image, p, constant(image, "trans_a") != 0, constant(image, "trans_b") != 0);
+}
+
+void run_fp8_gemm_wgmma(std::string_view image, const Fp8GemmWgmmaParams& p) {
+    const Fp8GemmParams& gemm = p.gemm;
+    const bool swap = constant(image, "swap") != 0;
+    if (address_of(swap ? p.v : p.u) != gemm.a.data ||
+        address_of(swap ? p.u : p.v) != gemm.b.data) {
+        throw std::logic_error("maps of other operands");
     }
-    const auto matrix = [&](const char* format, const Fp8GemmOperand& operand, int rows, int cols) {
-        return tensor_of(operand.data, static_cast<DType>(constant(image, format)), {rows, cols},
-                         {operand.stride, 1});
-    };
-    reference::Fp8Gemm call;
-    call.trans_a = constant(image, "trans_a") != 0;
-    call.trans_b = constant(image, "trans_b") != 0;
-    call.a = matrix("a", p.a, call.trans_a ? p.k : p.m, call.trans_a ? p.m : p.k);
-    call.b = matrix("b", p.b, call.trans_b ? p.n : p.k, call.trans_b ? p.k : p.n);
-    call.out =
-        tensor_of(p.out, static_cast<DType>(constant(image, "out")), {p.m, p.n}, {p.out_stride, 1});
-    call.scale = *number_of(p.scale);
-    if (p.bias != nullptr) {
-        call.bias = tensor_of(p.bias, static_cast<DType>(p.bias_format), {p.n}, {1});
+    if (constant(image, "pieces") != 0 && address_of(p.out) != gemm.out) {
+        throw std::logic_error("a map of another output");
     }
-    call.multiplier = number_of(p.multiplier);
-    call.amax = number_of(p.amax);
-    reference::fp8_gemm(call);
+    check_begin(gemm.a.data, stride_of(gemm.m, gemm.a.stride), 16);
+    check_begin(gemm.b.data, stride_of(gemm.n, gemm.b.stride), 16);
+    if (gemm.out_vectors != 0 || constant(image, "pieces") != 0) {
+        const int element = size_of(static_cast<DType>(constant(image, "out")));
+        check_begin(gemm.out, stride_of(gemm.m, gemm.out_stride) * element, 16);
+    }
+    if (gemm.partials != nullptr) throw std::logic_error("clusters leave no parts");
+    if (gemm.splits != constant(image, "splits")) throw std::logic_error("a cluster of others");
+    const int k_tiles = (gemm.k + kFp8WgmmaTileK - 1) / kFp8WgmmaTileK;
+    if ((gemm.splits - 1) * gemm.split_tiles >= k_tiles ||
+        gemm.splits * gemm.split_tiles < k_tiles) {
+        throw std::logic_error("k is not divided among the splits");
+    }
+    multiply(image, gemm, false, true);
 }
 
 void run_column_sums(std::string_view image, const ColumnSumsParams& p) {

@@ -24,6 +24,8 @@ void run_software_kernel(const char* image, void** parameters) {
         run_rms_norm(text, *static_cast<const RmsNormParams*>(parameters[0]));
     } else if (text.find("\"norm/gated_activation") != std::string_view::npos) {
         run_gated_activation(text, *static_cast<const GatedActivationParams*>(parameters[0]));
+    } else if (text.find("\"fp8/gemm_wgmma") != std::string_view::npos) {
+        run_fp8_gemm_wgmma(text, *static_cast<const Fp8GemmWgmmaParams*>(parameters[0]));
     } else if (text.find("\"fp8/gemm") != std::string_view::npos) {
         run_fp8_gemm(text, *static_cast<const Fp8GemmParams*>(parameters[0]));
     } else if (text.find("\"fp8/quantize") != std::string_view::npos) {

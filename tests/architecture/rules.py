@@ -33,7 +33,7 @@ ARROWS["examples"] = {"examples", "public", "core"}
 ARROWS["tests"] = ARROWS["tools"] = ARROWS["bench"] | {"cli", "tests"}
 
 # The files of an operation's folder that are seen apart.
-CHOICE = re.compile(r"operations/\w+/(?:choose|tile|splits|update|column_sums)\.[ch]pp")
+CHOICE = re.compile(r"operations/\w+/(?:choose|tile|wgmma_tile|splits|update|column_sums)\.[ch]pp")
 REFERENCE = re.compile(r"operations/(?:reference/\w+|\w+/reference\w*)\.[ch]pp")
 
 # The files of the command that look behind the public headers, at what those do not tell: the cache

@@ -16,9 +16,10 @@ bool has_fp8_tensor_cores() {
     return false;
 }
 
-bool adds_in_few_bits() {
+bool adds_in_few_bits(std::string_view kernel) {
     const runtime::DeviceInfo& device = runtime::device(0);
     const int arch = 10 * device.major + device.minor;
+    if (arch == 90) return kernel != "fp8_gemm_mma";
     return arch == 89 || arch >= 120;
 }
 
@@ -37,14 +38,14 @@ Fp8GemmTensors Fp8GemmOnDevice::views() const {
     return views;
 }
 
-void run_fp8_gemm(const Fp8GemmCase& test, Random& random) {
+void run_fp8_gemm(const Fp8GemmCase& test, Random& random, const char* kernel) {
     INFO(test.text(), " ", random.text());
     Fp8GemmProblem problem(test, random);
-    problem.test.few_bits = adds_in_few_bits();
+    problem.test.few_bits = adds_in_few_bits(kernel);
     const Fp8GemmOnDevice device(problem);
-    const Scope scope("fp8_gemm_mma");
+    const Scope scope(kernel);
     fp8_gemm(problem.args(device.views()));
-    if (test.m > 0 && test.n > 0) CHECK(last_run().starts_with("fp8_gemm_mma<"));
+    if (test.m > 0 && test.n > 0) CHECK(last_run().starts_with(kernel));
     problem.run_reference();
     const std::string difference = problem.difference(device.out.download());
     CHECK_MESSAGE(difference.empty(), difference);

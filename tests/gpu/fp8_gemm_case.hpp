@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tests/gpu/device.hpp"
 #include "tests/support/fp8_gemm_problem.hpp"
@@ -12,8 +13,9 @@ namespace jitney::tests {
 // False, with a message, where the GPU has no FP8 tensor cores: nothing to test there.
 bool has_fp8_tensor_cores();
 
-// Whether this GPU multiplies FP8 by units that add up in few bits.
-bool adds_in_few_bits();
+// Whether that kernel multiplies by units for FP8, which add up in few bits, or where none is named
+// the one that calls get here.
+bool adds_in_few_bits(std::string_view kernel = {});
 
 // The tensors of a problem on the GPU.
 struct Fp8GemmOnDevice {
@@ -30,7 +32,7 @@ struct Fp8GemmOnDevice {
     std::optional<DeviceTensor> amax;
 };
 
-// Runs it on fp8_gemm_mma, and checks the output, what lies around it, and amax.
-void run_fp8_gemm(const Fp8GemmCase& test, Random& random);
+// Runs it on that kernel, and checks the output, what lies around it, and amax.
+void run_fp8_gemm(const Fp8GemmCase& test, Random& random, const char* kernel = "fp8_gemm_mma");
 
 }  // namespace jitney::tests

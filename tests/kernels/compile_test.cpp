@@ -38,6 +38,7 @@ bool must_not_spill(const Spec& spec) {
         case policy::KernelId::attn_prefill_wgmma:
         case policy::KernelId::fp8_quantize:
         case policy::KernelId::fp8_gemm_mma:
+        case policy::KernelId::fp8_gemm_wgmma:
         case policy::KernelId::fp8_update:
         case policy::KernelId::column_sums:
             return true;

@@ -196,6 +196,12 @@ TEST_CASE("the shared memory that the kernels use") {
         {"fp8_gemm_mma<a=e4m3,b=e4m3,out=bf16,tile=16x32,stages=16,trans_a=0,trans_b=1,unpack=1>"
          "@sm_90a",
          196608},
+        {"fp8_gemm_wgmma<a=e4m3,b=e4m3,out=bf16,tile=128x256,stages=3,splits=1,"
+         "pieces=4>@sm_90a",
+         213096},
+        {"fp8_gemm_wgmma<a=e4m3,b=e5m2,out=fp32,tile=16x64,stages=8,splits=2,"
+         "swap=1,promote=1>@sm_90a",
+         94376},
         {"fp8_update<threads=256>@sm_90a", 32},
         {"column_sums<format=bf16,out=bf16>@sm_90a", 8208}};
     for (const auto& each : used)

@@ -69,13 +69,22 @@ Tolerance rounding_of(const Fp8GemmCase& test, double sums) {
     }
 }
 
+// Brings the results of a problem into the range of the output's format.
+double multiplier_of(const Fp8GemmCase& test) {
+    if (!is_fp8(test.out)) return 1.0;
+    const double largest = test.out == DType::fp8_e4m3 ? 448.0 : 57344.0;
+    return largest / (6.0 * std::sqrt(static_cast<double>(test.k) + 1.0));
+}
+
 // What 14 bits lose: up to 2^-13 of the largest, for each term, in every 32 of K. That is of
 // chance, and so of the size of the square root of K, as the sums are; they are the larger, the
 // later they are promoted.
 Tolerance tolerance_for(const Fp8GemmCase& test) {
     const double sums = test.k == 0 ? 0.0 : std::sqrt(static_cast<double>(test.k)) * test.scale;
     Tolerance tolerance = rounding_of(test, sums);
-    if (test.few_bits) tolerance.absolute += (test.fast_accum ? 1.6e-2 : 4e-3) * sums;
+    if (test.few_bits) {
+        tolerance.absolute += (test.fast_accum ? 1.6e-2 : 4e-3) * sums * multiplier_of(test);
+    }
     return tolerance;
 }
 
@@ -105,10 +114,7 @@ Fp8GemmProblem::Fp8GemmProblem(const Fp8GemmCase& problem, Random& random)
         bias.emplace(*test.bias, std::vector<std::int64_t>{test.n});
         bias->fill_normal(random);
     }
-    if (is_fp8(test.out)) {
-        const double largest = test.out == DType::fp8_e4m3 ? 448.0 : 57344.0;
-        multiplier = number(largest / (6.0 * std::sqrt(static_cast<double>(test.k) + 1.0)));
-    }
+    if (is_fp8(test.out)) multiplier = number(multiplier_of(test));
     if (test.amax) amax = number(-1.0);
 }
 

@@ -28,9 +28,10 @@ struct Fp8GemmArgs {
     std::optional<Tensor> amax;
     bool trans_a = false;
     bool trans_b = false;
-    // By default sums are as exact as fp32. Where the tensor cores have a unit for FP8 (sm_89,
-    // sm_120), its own sums are shorter, and longer ones are added up in fp32 beside it; this
-    // leaves them to the unit, which is faster. Elsewhere it changes nothing.
+    // Where the tensor cores have a unit for FP8 (sm_89, sm_90a, sm_120), its own sums are short,
+    // and those of every 128 of k are added up in fp32 beside it; this leaves them to the unit,
+    // which is faster. Elsewhere, and in layouts that the unit of sm_90a does not take, sums are as
+    // exact as fp32, and it changes nothing.
     bool fast_accum = false;
     // The caller's memory for the partial sums of a k that is divided among blocks and the counters
     // behind amax; else the library's own, which a captured call has to allocate in its graph.
@@ -46,7 +47,7 @@ JITNEY_API std::size_t workspace_bytes(const Fp8GemmArgs& args);
 JITNEY_API void fp8_gemm(const Fp8GemmArgs& args, Stream stream = nullptr);
 
 namespace ops {
-// The kernel, or an Error that says why not: host tensors are refused.
+// fp8_gemm_mma, which takes every layout, or an Error that says why not: host tensors are refused.
 JITNEY_API void fp8_gemm(const Fp8GemmArgs& args, Stream stream = nullptr);
 }  // namespace ops
 

@@ -144,7 +144,8 @@ class Explain(support.CommandTest):
                     self.assertEqual(answer["launches"], [])
                     self.assertIn("sm_89 or newer", reasons["fp8_gemm_mma"])
                     continue
-                self.assertEqual(reasons, {"fp8_quantize": "", "fp8_gemm_mma": ""})
+                hopper = "" if arch == "sm_90a" else f"needs sm_90a, this is sm_{number}"
+                self.assertEqual(reasons, {"fp8_quantize": "", "fp8_gemm_wgmma": hopper, "fp8_gemm_mma": ""})
                 cast = f"fp8_quantize<format=bf16,out=e4m3,codes=row,amax=1>@{arch}"
                 specs = [launch["spec"] for launch in answer["launches"]]
                 self.assertEqual(specs[:3], [cast, cast, f"fp8_update<threads=256>@{arch}"])

@@ -1,4 +1,5 @@
-// Every specialization of fp8_gemm_mma in covered.txt, on edge cases and on random problems.
+// Every specialization of fp8_gemm_mma and fp8_gemm_wgmma in covered.txt, on edge cases and on
+// random problems.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,9 +10,11 @@
 #include <optional>
 #include <vector>
 
-#include "kernel_sources/fp8/gemm_params.h"
+#include "core/arithmetic.hpp"
+#include "kernel_sources/fp8/gemm_wgmma.h"
 #include "operations/check.hpp"
 #include "operations/fp8_gemm/choose.hpp"
+#include "tests/emulator/kernels/emulated_driver.hpp"
 #include "tests/emulator/kernels/emulated_tensor.hpp"
 #include "tests/emulator/kernels/launch_choice.hpp"
 #include "tests/emulator/kernels/lines.hpp"
@@ -69,10 +72,34 @@ bool all_zero(const Buffer& buffer) {
                        [](std::byte byte) { return byte == std::byte{0}; });
 }
 
+bool is_wgmma(const policy::Spec& spec) {
+    return spec.kernel == policy::KernelId::fp8_gemm_wgmma;
+}
+
+// Of K that a step of the kernel takes.
+int tile_k_of(const policy::Spec& spec) {
+    if (is_wgmma(spec)) return kFp8WgmmaTileK;
+    return fp8_gemm_tile_k(policy::value_of(spec, "tile_m"), policy::value_of(spec, "tile_n"));
+}
+
+// What the kernel is launched with.
+Fp8GemmLaunchParams params_of(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem,
+                              const policy::Fp8GemmChoice& choice, void* partials, void* counters) {
+    use_emulated_driver();
+    Fp8GemmLaunchParams params = form_launch(args, problem, choice);
+    set_addresses(params, args, choice, partials, counters);
+    return params;
+}
+
 // The choice that the policy would make of `test` were the tile that of `spec`: small problems ask
 // for small tiles, and it is tiles that lie beyond the output which are of interest here.
 policy::Fp8GemmChoice choice_of(const policy::Spec& spec, const policy::Fp8GemmProblem& problem,
                                 int splits) {
+    if (is_wgmma(spec)) {
+        policy::DeviceFacts facts = policy::typical_facts(spec.arch());
+        facts.sm_count = 3;  // blocks stay, and take several tiles
+        return policy::place_fp8_gemm_wgmma(spec, problem, facts);
+    }
     policy::Fp8GemmChoice choice = policy::place_fp8_gemm(spec, problem, splits, 2);
     choice.geometry.programmatic = true;  // where the policy would not, the wait does no harm
     return choice;
@@ -86,14 +113,14 @@ void run(const policy::Spec& spec, Fp8GemmProblem& problem, int splits, tests::R
     const Tensors tensors(problem, spread);
     const Fp8GemmArgs args = problem.args(tensors.views());
     const policy::Fp8GemmProblem seen = checks::check(args);
-    REQUIRE((seen.aligned || policy::value_of(spec, "unaligned") != 0));
+    REQUIRE((seen.aligned || (!is_wgmma(spec) && policy::value_of(spec, "unaligned") != 0)));
     const policy::Fp8GemmChoice choice = choice_of(spec, seen, splits);
     const Buffer partials(choice.workspace.partial_bytes, "the partial sums");
     const Buffer counters(choice.workspace.counter_bytes, "the counters");
     std::memset(counters.data(), 0, counters.bytes());
-    Fp8GemmParams params = make_params(args, seen, choice, partials.data(), counters.data());
+    Fp8GemmLaunchParams params = params_of(args, seen, choice, partials.data(), counters.data());
     const auto launch = [&](BlockOrder order) {
-        launch_choice(spec, choice.geometry, &params, random, {.order = order});
+        launch_choice(spec, choice.geometry, params.of(0), random, {.order = order});
     };
     launch(BlockOrder::shuffled);
     if (splits > 2) check_any_order(launch, [&] { return tensors.out.bits(); });
@@ -119,11 +146,25 @@ Fp8GemmCase case_of(const policy::Spec& spec) {
     test.a = static_cast<DType>(value("a"));
     test.b = static_cast<DType>(value("b"));
     test.out = static_cast<DType>(value("out"));
+    test.fast_accum = value("promote") == 0;
+    test.few_bits = true;
+    if (is_wgmma(spec)) return test;
     test.trans_a = value("trans_a") != 0;
     test.trans_b = value("trans_b") != 0;
-    test.fast_accum = value("promote") == 0;
     test.few_bits = value("unpack") == 0;
     return test;
+}
+
+// Whether there is a part of K for each split.
+bool takes(const policy::Spec& spec, std::int64_t k) {
+    if (!is_wgmma(spec)) return true;
+    const std::int64_t splits = policy::value_of(spec, "splits");
+    const std::int64_t tiles = ceil_div(k, kFp8WgmmaTileK);
+    return tiles > 0 && (splits - 1) * ceil_div(tiles, splits) < tiles;
+}
+
+bool is_aligned(const policy::Spec& spec) {
+    return is_wgmma(spec) || policy::value_of(spec, "unaligned") == 0;
 }
 
 // Rows that begin at multiples of 16 bytes.
@@ -131,13 +172,18 @@ std::int64_t whole_chunks(std::int64_t bytes) {
     return (bytes + 15) / 16 * 16;
 }
 
-void align(Fp8GemmCase& test) {
+void align(const policy::Spec& spec, Fp8GemmCase& test) {
     test.a_rows.shift = whole_chunks(test.a_rows.shift);
     test.b_rows.shift = whole_chunks(test.b_rows.shift);
     const std::int64_t a_columns = test.a_rows.shift + (test.trans_a ? test.m : test.k);
     const std::int64_t b_columns = test.b_rows.shift + (test.trans_b ? test.k : test.n);
     test.a_rows.padding = whole_chunks(a_columns + test.a_rows.padding) - a_columns;
     test.b_rows.padding = whole_chunks(b_columns + test.b_rows.padding) - b_columns;
+    // The copy engine writes such rows of the output alone.
+    if (!is_wgmma(spec) || policy::value_of(spec, "pieces") == 0) return;
+    test.out_rows.shift = whole_chunks(test.out_rows.shift);
+    const std::int64_t columns = test.out_rows.shift + test.n;
+    test.out_rows.padding = whole_chunks(columns + test.out_rows.padding) - columns;
 }
 
 void run_edges(const policy::Spec& spec, tests::Random& random) {
@@ -147,7 +193,7 @@ void run_edges(const policy::Spec& spec, tests::Random& random) {
     };
     const std::int64_t tile_m = policy::value_of(spec, "tile_m");
     const std::int64_t tile_n = policy::value_of(spec, "tile_n");
-    const std::int64_t tile_k = fp8_gemm_tile_k(static_cast<int>(tile_m), static_cast<int>(tile_n));
+    const std::int64_t tile_k = tile_k_of(spec);
     for (const Size& size :
          // A strip of tiles along M that is not full, with several tiles along N, and tails of
          // both.
@@ -158,11 +204,12 @@ void run_edges(const policy::Spec& spec, tests::Random& random) {
         test.m = size.m;
         test.n = size.n;
         test.k = size.k;
+        if (!takes(spec, test.k)) continue;
         if (test.k == 0) test.scale = std::numeric_limits<double>::infinity();
         test.bias = DType::bf16;
         test.amax = test.out == DType::fp8_e4m3 || test.out == DType::fp8_e5m2;
-        if (policy::value_of(spec, "unaligned") == 0) {
-            align(test);
+        if (is_aligned(spec)) {
+            align(spec, test);
         } else {
             // Whole chunks end where a row does, and within a word.
             test.a_rows = {1, 7};
@@ -182,7 +229,7 @@ void run_amax(const policy::Spec& spec, tests::Random& random) {
     test.k = 16;
     test.bias = DType::fp32;
     test.amax = true;
-    if (policy::value_of(spec, "unaligned") == 0) align(test);
+    if (is_aligned(spec)) align(spec, test);
     Fp8GemmProblem problem(test, random);
     for (tests::HostTensor* operand : {&problem.a, &problem.b})
         operand->fill([](std::int64_t) { return 1.0; });
@@ -195,10 +242,12 @@ void run_amax(const policy::Spec& spec, tests::Random& random) {
 // A bias takes away all but a few units of what is exact, so that every format shows it.
 void run_promotion(const policy::Spec& spec, tests::Random& random) {
     if (policy::value_of(spec, "promote") == 0) return;
-    const int tile_m = policy::value_of(spec, "tile_m");
-    const int tile_n = policy::value_of(spec, "tile_n");
-    const int tile_k = fp8_gemm_tile_k(tile_m, tile_n);
-    const int chain = tile_k / 32 / fp8_gemm_warps(tile_m, tile_n, false).k;  // products of 32
+    const int tile_k = tile_k_of(spec);
+    const int warps = is_wgmma(spec) ? 1
+                                     : fp8_gemm_warps(policy::value_of(spec, "tile_m"),
+                                                      policy::value_of(spec, "tile_n"), false)
+                                           .k;
+    const int chain = tile_k / 32 / warps;  // products of 32
     REQUIRE(32 * chain <= 128);
     const double unit = 0x1p-4;
     const double large = 512.0 / chain;  // units; 31 of them and one more a product of 32
@@ -208,7 +257,7 @@ void run_promotion(const policy::Spec& spec, tests::Random& random) {
     test.k = 8 * tile_k;
     test.scale = 1.0;
     test.bias = DType::fp32;
-    if (policy::value_of(spec, "unaligned") == 0) align(test);
+    if (is_aligned(spec)) align(spec, test);
     Fp8GemmProblem problem(test, random);
     const auto fill = [&](tests::HostTensor& operand, bool along_columns, std::int64_t shift,
                           const auto& value) {
@@ -229,8 +278,8 @@ void run_promotion(const policy::Spec& spec, tests::Random& random) {
     const Fp8GemmArgs args = problem.args(tensors.views());
     const policy::Fp8GemmProblem seen = checks::check(args);
     const policy::Fp8GemmChoice choice = choice_of(spec, seen, 1);
-    Fp8GemmParams params = make_params(args, seen, choice, nullptr, nullptr);
-    launch_choice(spec, choice.geometry, &params, random);
+    Fp8GemmLaunchParams params = params_of(args, seen, choice, nullptr, nullptr);
+    launch_choice(spec, choice.geometry, params.of(0), random);
     const tests::HostTensor out = tensors.out.download();
     const double expected = 5.0 * unit * (problem.multiplier ? 16.0 : 1.0);
     for (std::int64_t row = 0; row < test.m; ++row) {
@@ -255,8 +304,7 @@ Fp8GemmCase random_case(const policy::Spec& spec, tests::Random& random) {
     Fp8GemmCase test = case_of(spec);
     test.m = random.integer(1, 2 * policy::value_of(spec, "tile_m"));
     test.n = random.integer(1, 2 * policy::value_of(spec, "tile_n"));
-    test.k = random.integer(
-        0, 5 * fp8_gemm_tile_k(policy::value_of(spec, "tile_m"), policy::value_of(spec, "tile_n")));
+    test.k = random.integer(0, 5 * tile_k_of(spec));
     if (random.chance(0.6)) test.bias = random.chance(0.5) ? DType::bf16 : DType::fp32;
     const bool fp8 = test.out == DType::fp8_e4m3 || test.out == DType::fp8_e5m2;
     test.amax = fp8 && random.chance(0.7);
@@ -267,7 +315,7 @@ Fp8GemmCase random_case(const policy::Spec& spec, tests::Random& random) {
     test.a_rows = rows();
     test.b_rows = rows();
     test.out_rows = rows();
-    if (policy::value_of(spec, "unaligned") == 0) align(test);
+    if (is_aligned(spec)) align(spec, test);
     return test;
 }
 
@@ -285,6 +333,26 @@ TEST_CASE("fp8_gemm_mma") {
         for (int i = 0; i < wanted; ++i) {
             const Fp8GemmCase test = random_case(covered.spec, random);
             run(covered.spec, test, static_cast<int>(random.integer(1, 3)), random);
+        }
+    }
+}
+
+TEST_CASE("fp8_gemm_wgmma") {
+    tests::Random random(run_seed());
+    for (const Covered& covered : covered_lines(policy::KernelId::fp8_gemm_wgmma)) {
+        INFO(policy::text_of(covered.spec));
+        const int splits = policy::value_of(covered.spec, "splits");
+        run_edges(covered.spec, random);
+        if (splits == 1) {
+            run_amax(covered.spec, random);
+            run_promotion(covered.spec, random);
+        }
+        const int wanted = problems_a_line(3);
+        for (int i = 0; i < wanted; ++i) {
+            Fp8GemmCase test = random_case(covered.spec, random);
+            while (!takes(covered.spec, test.k))
+                test = random_case(covered.spec, random);
+            run(covered.spec, test, splits, random);
         }
     }
 }

@@ -77,7 +77,8 @@ void load(Copy copy, unsigned to, unsigned barrier, unsigned blocks, unsigned al
     if (target.block != counter.block) {
         fault("copies to the memory of one block, and has a barrier of another count it", where);
     }
-    check_bringing(copy, where);
+    if (target.block->is_finished()) fault("copies to the memory of a block that has ended", where);
+    if (copy.stored.empty()) check_bringing(copy, where);
     copy.offset = target.offset;
     copy.barrier = counter.offset;
     copy.place = place;
@@ -235,6 +236,15 @@ void store_in_cluster(unsigned address, const void* from, unsigned bytes, Where 
     char* const to = place.block->arena().begin() + place.offset;
     place.block->access(*current_thread, to, bytes, true, __builtin_return_address(0));
     std::memcpy(to, from, bytes);
+}
+
+void send_in_cluster(unsigned address, unsigned barrier, const void* from, unsigned bytes,
+                     Where where) {
+    const auto* const begin = static_cast<const std::byte*>(from);
+    Copy copy;
+    copy.bytes = bytes;
+    copy.stored.assign(begin, begin + bytes);
+    load(std::move(copy), address, barrier, 0, bytes, where, __builtin_return_address(0));
 }
 
 void cluster_arrive(Where where) {

@@ -26,6 +26,9 @@ unsigned block_in_cluster();
 unsigned address_in_block(unsigned address, unsigned block, Where where);
 // A store to another block's memory, or the own one's, of `bytes` at a multiple of them.
 void store_in_cluster(unsigned address, const void* from, unsigned bytes, Where where);
+// The same on its way: it lands like a copy, and the barrier in that block counts its bytes.
+void send_in_cluster(unsigned address, unsigned barrier, const void* from, unsigned bytes,
+                     Where where);
 void cluster_arrive(Where where);
 void cluster_wait(Where where);
 // A load from any block's memory, of `bytes` at a multiple of them.

@@ -13,6 +13,7 @@ void CopyEngine::land(std::size_t number) {
     Copy copy = std::move(on_the_way_[number]);
     on_the_way_.erase(on_the_way_.begin() + static_cast<std::ptrdiff_t>(number));
     if (!copy.store) {
+        if (!copy.stored.empty()) return copy.block->land(copy, copy.stored);
         std::vector<std::byte> box(copy.bytes);
         copy.for_each_run([&box](const std::byte* from, unsigned at, unsigned bytes) {
             copy_or_spoil(from, {box.data() + at, bytes});

@@ -20,11 +20,12 @@ struct Copy {
     TensorMap map;  // of no dimensions: `bytes` from `global` on
     std::array<int, 5> corner{};
     const std::byte* global = nullptr;
-    std::size_t barrier = 0;        // of a load: the offset of the one that counts
-    const void* place = nullptr;    // of the code that asked for it
-    unsigned thread = 0;            // of a store: who did, in the cluster
-    unsigned group = 0;             // and the number of its group of stores
-    std::vector<std::byte> stored;  // of a store: the bytes in the order of the box
+    std::size_t barrier = 0;      // of a load: the offset of the one that counts
+    const void* place = nullptr;  // of the code that asked for it
+    unsigned thread = 0;          // of a store: who did, in the cluster
+    unsigned group = 0;           // and the number of its group of stores
+    // Of a store: the bytes in the order of the box. Of a load: what comes from registers.
+    std::vector<std::byte> stored;
 
     // Calls body(where it stands in global memory, where in the box, bytes) for each run of bytes
     // that lies within the tensor.

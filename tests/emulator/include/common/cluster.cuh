@@ -30,6 +30,11 @@ JITNEY_DEVICE void store_in_cluster(SharedAddress there, const float (&values)[4
                                     emulator::Where where = emulator::Where::here()) {
     emulator::store_in_cluster(there, values, sizeof values, where);
 }
+JITNEY_DEVICE void store_in_cluster(SharedAddress there, SharedAddress there_barrier,
+                                    const float (&values)[4],
+                                    emulator::Where where = emulator::Where::here()) {
+    emulator::send_in_cluster(there, there_barrier, values, sizeof values, where);
+}
 
 template <int count>
 JITNEY_DEVICE void cluster_load(float (&to)[count], SharedAddress there,
