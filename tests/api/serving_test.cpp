@@ -114,12 +114,12 @@ TEST_CASE("scenario: ragged launches" * doctest::skip()) {
     CHECK(fake.launch.grid == bounded.grid);
 
     // Where the host knows the lengths there are as many blocks as tiles: 280, 4 and 132 rows of
-    // 64, and twice that for the KV heads.
+    // 128, and twice that for the KV heads.
     const std::vector<int> ends = host_indptr(problem.shape);
     args.qo_indptr_host = ends;
     attention(args);
     CHECK(fake.launch.grid == explain(args).grid);
-    CHECK(fake.launch.grid[0] == 2 * (5 + 1 + 3));
+    CHECK(fake.launch.grid[0] == 2 * (3 + 1 + 2));
     CHECK(fake.launch.grid[0] < bounded.grid[0]);
 
     fake.kernel = nullptr;
