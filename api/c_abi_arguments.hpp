@@ -10,7 +10,7 @@
 
 namespace jitney::c_abi {
 
-// Where a member stands in its struct.
+// The place of a member in its struct.
 struct MemberPlace {
     std::size_t offset;
     std::size_t bytes;

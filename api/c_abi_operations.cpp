@@ -13,7 +13,7 @@
 namespace jitney::c_abi {
 namespace {
 
-// Where its arguments can't be read, nothing ran.
+// A call whose arguments can't be read has run nothing.
 template <class Body>
 jitney_status operation(const Body& body) noexcept {
     return guarded([&] {
@@ -38,7 +38,7 @@ std::string_view arch_of(const char* arch) {
     return arch != nullptr ? std::string_view(arch) : std::string_view();
 }
 
-// Of an operation that needs no memory beside its tensors, 0.
+// The bytes are 0 where an operation needs no memory beside its tensors.
 template <class Args>
 std::size_t bytes_of_workspace(const Args& args) {
     if constexpr (requires { args.workspace; }) {

@@ -17,7 +17,7 @@
 
 namespace jitney::c_abi {
 
-// What lists among the arguments show.
+// The elements that lists among the arguments show.
 struct Lists {
     std::optional<std::array<PartialState, 16>> parts;
 };

@@ -24,10 +24,10 @@ struct GpuInfo {
 JITNEY_API int gpu_count();
 // Throws Error (no_device), which says what there is, where it is not there.
 JITNEY_API GpuInfo gpu_info(int index);
-// Where tensors of a program's own are best placed: on a GPU where one is here and JITNEY_BACKEND
-// does not ask for the reference backend.
+// The backend for which a program best places tensors of its own: that of kernels where a GPU is
+// here and JITNEY_BACKEND does not ask for the reference.
 JITNEY_API Backend default_backend();
-// Of the current GPU. Throws Error.
+// The bytes that are free on the current GPU. Throws Error.
 JITNEY_API std::size_t free_gpu_bytes();
 
 // Makes a GPU the thread's current one, in its primary context, while it lives.
