@@ -11,9 +11,6 @@ namespace {
 constexpr std::string_view kNames[] = {"__DATE__",      "__TIME__",           "__TIMESTAMP__",
                                        "__has_include", "__has_include_next", "__has_embed"};
 
-// The token that pastes, in both of its spellings.
-constexpr std::string_view kPastes[] = {"##", "%:%:"};
-
 using Words = std::set<std::string_view>;
 
 // The end of the comment, the text in quotes or the raw string that begins here, at the latest that

@@ -14,6 +14,9 @@ inline bool is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+// The token that pastes names together, in both of its spellings.
+inline constexpr std::string_view kPastes[] = {"##", "%:%:"};
+
 // Whether a word stands in the text, as a whole.
 bool has_word(std::string_view text, std::string_view word);
 

@@ -33,7 +33,7 @@ void check_logits_names(std::string_view text, std::string_view code) {
             name_in(joined));
     }
     const std::string joined_code = spliced(code);
-    for (const std::string_view paste : {"##", "%:%:"}) {
+    for (const std::string_view paste : kPastes) {
         if (joined_code.find(paste) == std::string::npos) continue;
         refuse(
             "the text of a logits function has {}, which makes names that the text does not show: "

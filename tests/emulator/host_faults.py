@@ -115,7 +115,7 @@ FAULTS = [
     # Arguments
     api("operations/device_text.cpp", "a text may ask for files",
         "\"__has_include\", \"__has_include_next\",", "\"__has_include_next\",", "names that make"),
-    api("operations/logits_names.cpp", "names may be pasted together",
+    api("operations/device_text.hpp", "names may be pasted together",
         "{\"##\", \"%:%:\"}", "{\"%:%:\"}", "names that make"),
     api("operations/attention/check.cpp", "a mask of one column stands for all keys of a GPU call",
         "form != KvForm::dense && keys == 1 && args", "form != KvForm::dense && keys == 0 && args",

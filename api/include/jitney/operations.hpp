@@ -35,7 +35,7 @@ struct OperationField {
         logits_values,  // the values of its parameters
         workspace,      // the caller's memory: a pointer, and bytes
     };
-    // What the call does with a tensor's memory.
+    // The use that a call makes of a tensor's memory.
     enum class Use {
         none,  // no tensor
         read,
@@ -49,12 +49,12 @@ struct OperationField {
     bool optional = false;
     std::string group;  // a struct in C++ whose fields are given together; empty: none
     std::string meaning;
-    // Of a tensor. Shapes are alternatives between " | ", each after "FIELD: " or "FIELD=WORD: "
+    // A tensor's shapes: alternatives between " | ", each after "FIELD: " or "FIELD=WORD: "
     // where it is that of calls with that field; or the name of a tensor of the same shape. Sizes
     // are names, numbers, or sums, products and quotients of them; "rows..." is any number of them.
     std::string shape;
     std::vector<std::string> dtypes;  // those that can be given
-    // Of a result: the tensor whose dtype it has; or the field whose word is its dtype, or else it
+    // The tensor whose dtype a result has; or the field whose word is its dtype, or else it
     // is the first of dtypes.
     std::string like;
     // The field with which an optional result is made, or a tensor that may be is written (others

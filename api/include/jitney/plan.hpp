@@ -30,10 +30,11 @@ struct PreparedPlan;
 template <class Args>
 class JITNEY_API Plan {
   public:
-    // What explain() tells of such a call.
+    // The type of what explain() tells of such a call.
     using Explained = decltype(explain(std::declval<const Args&>()));
 
-    // Of no call: it can be assigned to, and running it throws Error. So is one that was moved.
+    // A plan of no call: it can be assigned to, and running it throws Error. One that was moved
+    // from is such a plan.
     Plan() noexcept = default;
     // Checks the call as the operation does and loads what it will run, compiling where that is
     // needed. Pointers may be null: then those of the calls are aligned to 16 bytes, and no tensor
