@@ -155,6 +155,8 @@ class Fp8GemmArgs(ctypes.Structure):
         ("reserved", c_int32),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("scale_a", POINTER(DLTensor)),
+        ("scale_b", POINTER(DLTensor)),
     ]
 
 

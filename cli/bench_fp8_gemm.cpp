@@ -28,8 +28,9 @@ BenchWork work_of(const Fp8GemmArgs& args) {
 BenchCall call_of(const Fp8GemmProblem& problem, Device device) {
     const auto args = std::make_shared<Fp8GemmArgs>(problem.arguments(device));
     BenchCall call;
-    call.tensors = {&args->a, &args->b, &args->out, &args->dequant_scale};
-    for (std::optional<Tensor>* tensor : {&args->bias, &args->out_multiplier, &args->amax}) {
+    call.tensors = {&args->a, &args->b, &args->out};
+    for (std::optional<Tensor>* tensor : {&args->dequant_scale, &args->scale_a, &args->scale_b,
+                                          &args->bias, &args->out_multiplier, &args->amax}) {
         if (*tensor) call.tensors.push_back(&**tensor);
     }
     call.run = [args] { fp8_gemm(*args); };

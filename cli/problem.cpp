@@ -129,6 +129,8 @@ void Fp8GemmProblem::add_to(CLI::App& command) {
     add_fp8_format(command, "--format-b", format_b);
     add_product_options(command, out, trans_a, trans_b, fast_accum);
     add_word(command, "--bias", bias, {"none", "bf16", "fp32"}, "Format of the bias (none)");
+    add_word(command, "--scales", scales, {"one", "sides", "blocks"},
+             "One number, one a row of a and a column of b, or blocks of 128 along k (one)");
     command.add_flag("--amax", amax, "With an output in FP8: its largest magnitude too");
 }
 
@@ -141,7 +143,21 @@ Fp8GemmArgs Fp8GemmProblem::arguments(Device device) const {
     args.b = shaped("--b", b, fp8_dtype_of(format_b), device);
     args.out =
         shaped("--out", {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]}, product_dtype_of(out), device);
-    args.dequant_scale = number();
+    const auto numbers = [&device](Shape shape) {
+        return shaped("--scales", shape, DType::fp32, device);
+    };
+    const auto blocks = [](std::int64_t size) { return (size + 127) / 128; };
+    const auto [m, n] = std::pair(args.out.shape[0], args.out.shape[1]);
+    if (scales == "one") {
+        args.dequant_scale = number();
+    } else if (scales == "sides") {
+        args.scale_a = numbers({m});
+        args.scale_b = numbers({n});
+    } else {
+        const std::int64_t k = blocks(a[trans_a ? 0 : 1]);
+        args.scale_a = numbers({m, k});
+        args.scale_b = numbers({blocks(n), k});
+    }
     if (bias != "none") args.bias = shaped("--bias", {args.out.shape[1]}, dtype_of(bias), device);
     if (size_of(args.out.dtype) == 1) args.out_multiplier = number();
     if (amax) args.amax = number();

@@ -68,6 +68,7 @@ struct Fp8GemmProblem {
     std::string format_b = "e4m3";
     std::string out = "bf16";
     std::string bias = "none";
+    std::string scales = "one";
     bool trans_a = false;
     bool trans_b = false;
     bool fast_accum = false;

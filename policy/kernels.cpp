@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 4> kFp8Codes = {"none", "row", "transpose
 constexpr std::array<std::string_view, 4> kNormWeights = {"fp32", "fp16", "bf16", "none"};
 constexpr std::array<std::string_view, 3> kRowResults = {"plain", "e4m3", "e4m3_rows"};
 constexpr std::array<std::string_view, 4> kActivations = {"silu", "gelu", "gelu_tanh", "relu2"};
-constexpr std::array<std::string_view, 1> kNever = {"none"};
+// In the order of jitney::Fp8Scales.
+constexpr std::array<std::string_view, 3> kFp8ScaleKinds = {"one", "sides", "blocks"};
 
 constexpr std::uint32_t k16Bit = 1u << kFp16 | 1u << kBf16;
 constexpr std::uint32_t kFloating = 1u << kFp32 | k16Bit;
@@ -68,10 +69,6 @@ constexpr ConstantInfo omitted(ConstantInfo constant) {
 constexpr ConstantInfo option(std::string_view name) {
     return omitted(flag(name));
 }
-// An option that a kernel's source asks for and the kernel never has: not spelled out.
-constexpr ConstantInfo never(std::string_view name) {
-    return omitted(one_of(name, kNever));
-}
 
 constexpr ConstantInfo kKv = one_of("kv", kKvSources);
 constexpr ConstantInfo kQueries = omitted(one_of("queries", kQuerySchedules));
@@ -85,6 +82,7 @@ constexpr ConstantInfo kAppend = option("append");
 // A logits function of the caller's.
 constexpr ConstantInfo kLogits = {
     .name = "logits", .kind = ConstantKind::digest, .omitted_when_zero = true};
+constexpr ConstantInfo kFp8Scales = omitted(one_of("scales", kFp8ScaleKinds));
 constexpr ConstantInfo kScalarTile = tile({4, 32, 4}, {4, 32, 4});
 constexpr ConstantInfo kThreads = power_of_two("threads", 32, 1024);
 
@@ -123,6 +121,11 @@ Fp8WgmmaTiles fp8_wgmma_tiles(const Values& of) {
             .splits = of["splits"],
             .out_bytes = element_bytes(of["out"]),
             .pieces = of["pieces"]};
+}
+
+std::string_view why_not_fp8_mma(const Values& of) {
+    return fp8_gemm_why_not(of["tile_m"], of["tile_n"], of["unpack"] != 0, of["promote"] != 0,
+                            of["scales"]);
 }
 
 std::string_view why_not_fp8_wgmma(const Values& of) {

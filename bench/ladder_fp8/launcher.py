@@ -55,11 +55,11 @@ class Call:
             g.scale = scale.data_ptr()
         else:
             of_a, of_b = scale
-            p.scales.a, p.scales.b = of_a.data_ptr(), of_b.data_ptr()
+            g.scales.a, g.scales.b = of_a.data_ptr(), of_b.data_ptr()
             if v.scales == "sides":
-                p.scales.a_row, p.scales.b_column = int(of_a.numel() > 1), int(of_b.numel() > 1)
+                g.scales.a_row, g.scales.b_column = int(of_a.numel() > 1), int(of_b.numel() > 1)
             else:
-                (p.scales.a_row, p.scales.a_block), (p.scales.b_column, p.scales.b_block) = of_a.stride(), of_b.stride()
+                (g.scales.a_row, g.scales.a_block), (g.scales.b_column, g.scales.b_block) = of_a.stride(), of_b.stride()
         if bias is not None:
             g.bias, g.bias_format = bias.data_ptr(), 2 if bias.dtype == torch.bfloat16 else 0
         g.multiplier = multiplier.data_ptr() if multiplier is not None else None

@@ -11,10 +11,16 @@ class Operand(ctypes.Structure):
     _fields_ = [("data", _POINTER), ("stride", ctypes.c_longlong)]
 
 
+class Fp8GemmScales(ctypes.Structure):
+    _fields_ = [(each, _POINTER) for each in ("a", "b")] + [
+        (each, ctypes.c_longlong) for each in ("a_row", "a_block", "b_column", "b_block")
+    ]
+
+
 class Fp8GemmParams(ctypes.Structure):
     _fields_ = (
-        [("a", Operand), ("b", Operand)]
-        + [(each, _POINTER) for each in ("scale", "bias", "out")]
+        [("a", Operand), ("b", Operand), ("scale", _POINTER), ("scales", Fp8GemmScales)]
+        + [(each, _POINTER) for each in ("bias", "out")]
         + [("out_stride", ctypes.c_longlong)]
         + [(each, _POINTER) for each in ("multiplier", "amax", "partials", "arrived", "amax_counters")]
         + [
@@ -25,14 +31,8 @@ class Fp8GemmParams(ctypes.Structure):
     )
 
 
-class Fp8GemmScales(ctypes.Structure):
-    _fields_ = [(each, _POINTER) for each in ("a", "b")] + [
-        (each, ctypes.c_longlong) for each in ("a_row", "a_block", "b_column", "b_block")
-    ]
-
-
 class Fp8GemmWgmmaParams(ctypes.Structure):
-    _fields_ = [(each, TensorMapBits) for each in ("u", "v", "out")] + [("scales", Fp8GemmScales), ("gemm", Fp8GemmParams)]
+    _fields_ = [(each, TensorMapBits) for each in ("u", "v", "out")] + [("gemm", Fp8GemmParams)]
 
 
 def layout_checks():

@@ -1,4 +1,5 @@
-// fp8_gemm_mma: out[m, n] = op(a)[m, k] op(b)[k, n] * scale + bias on mma.sync.
+// fp8_gemm_mma: out[m, n] = op(a)[m, k] op(b)[k, n] * scale + bias on mma.sync, with one scale, or
+// those of rows and columns, or of blocks along k.
 //
 // A block has one tile of the output, or one split of its K. Tiles of A and B run through a ring in
 // shared memory, filled `stages` - 1 tiles ahead, with one barrier a tile: it stands before the
@@ -29,10 +30,16 @@ struct Fp8Gemm {
     static constexpr int kTileK = fp8_gemm_tile_k(C::tile_m, C::tile_n);
     static constexpr int kSteps = kTileK / 32 / kWarpsK;  // of a warp in a tile
     static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0 && kSteps % 2 == 0);
+    static_assert(fp8_gemm_why_not(C::tile_m, C::tile_n, C::unpack != 0, C::promote != 0,
+                                   C::scales)[0] == '\0');
+    // What a warp adds up of a tile lies in one block of K and of B's columns.
+    static constexpr bool kScalesBlocks = C::scales == kBlockScales;
+    static_assert(kFp8ScaleBlock % (kSteps * 32) == 0 && kFp8ScaleBlock % C::tile_n == 0);
 
     using TileA = Fp8Tile<C::tile_m, kTileK, C::trans_a == 0>;
     using TileB = Fp8Tile<C::tile_n, kTileK, C::trans_b != 0>;
     using Products = Fp8Products<C, kFragmentsM, kFragmentsN>;
+    using BlockScales = Fp8MmaBlockScales<C, kFragmentsM, kFragmentsN>;
     using Output = Fp8GemmOutput<C, kFragmentsM, kFragmentsN>;
     static constexpr int kStageBytes = TileA::kBytes + TileB::kBytes;
 
@@ -136,8 +143,12 @@ struct Fp8Gemm {
         load_fragments(0, read_stage, 0);
         Products part;
         if constexpr (C::promote != 0) part.clear();
+        [[maybe_unused]] BlockScales scales{params, place.m * C::tile_m + warp.m * kWarpM,
+                                            place.n * C::tile_n + warp.n * kWarpN};
+        [[maybe_unused]] int k = place.first_k + warp.k * kSteps * 32;
 #pragma unroll 1
         for (int tile = 0; tile < tiles; ++tile) {
+            if constexpr (kScalesBlocks) scales.load(k);
 #pragma unroll
             for (int step = 0; step < kSteps; ++step) {
                 if (step == kSteps - 1) {
@@ -159,7 +170,11 @@ struct Fp8Gemm {
             }
             // What the tensor cores add up loses what lies far below the largest product, so that
             // they are given no more than 128 of K.
-            if constexpr (C::promote != 0) {
+            if constexpr (kScalesBlocks) {
+                scales.add(sums, part);
+                part.clear();
+                k += kTileK;
+            } else if constexpr (C::promote != 0) {
                 sums.add(part);
                 part.clear();
             }

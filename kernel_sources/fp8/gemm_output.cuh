@@ -7,7 +7,7 @@
 #include "common/element.cuh"
 #include "common/fp8.cuh"
 #include "common/vector.cuh"
-#include "fp8/gemm_products.cuh"
+#include "fp8/gemm_mma_scales.cuh"
 
 namespace jitney {
 
@@ -144,8 +144,16 @@ struct Fp8GemmOutput {
 
     JITNEY_DEVICE void scale_and_bias(Products& sums) const {
         // A sum of nothing is 0, whatever the scale.
-        const float scale = params.k > 0 ? *params.scale : 0.0f;
-        for_each(sums, [scale](float& value, int, int) { value *= scale; });
+        if constexpr (C::scales == kOneScale) {
+            const float scale = params.k > 0 ? *params.scale : 0.0f;
+            for_each(sums, [scale](float& value, int, int) { value *= scale; });
+        } else if constexpr (C::scales == kSideScales) {
+            if (params.k > 0) {
+                for_each(sums, [this](float& value, int row, int column) {
+                    value *= fp8_side_scale(params, first_m + row, first_n + column);
+                });
+            }
+        }
         if (params.bias == nullptr) return;
         for_each(sums, [this](float& value, int, int column) { value += bias(first_n + column); });
     }

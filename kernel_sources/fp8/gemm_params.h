@@ -12,12 +12,32 @@ struct Fp8GemmOperand {
     long long stride;  // bytes from row to row
 };
 
+constexpr int kFp8ScaleBlock = 128;  // of k, and of columns of B, that have one scale
+
+// What turns products of codes into products of numbers.
+enum Fp8Scales : int {
+    kOneScale = 0,     // one number
+    kSideScales = 1,   // one, or one a row, of A, and one, or one a column, of B
+    kBlockScales = 2,  // along k in blocks of 128: a row of A, and 128 columns of B
+};
+
+// The scales of A and B apart; steps are in elements, 0 where one scale serves all.
+struct Fp8GemmScales {
+    const float* a;
+    const float* b;
+    long long a_row;
+    long long a_block;   // of k
+    long long b_column;  // or 128 columns
+    long long b_block;
+};
+
 struct Fp8GemmParams {
     Fp8GemmOperand a;
     Fp8GemmOperand b;
-    const float* scale;  // of the product
-    const void* bias;    // [n], or null
-    void* out;           // [m, n]
+    const float* scale;    // of the product: kOneScale
+    Fp8GemmScales scales;  // in its place
+    const void* bias;      // [n], or null
+    void* out;             // [m, n]
     long long out_stride;
     const float* multiplier;  // of an output in FP8
     float* amax;              // of the output before the multiplier, or null
@@ -69,6 +89,18 @@ constexpr int fp8_gemm_blocks_an_sm(int tile_m, int tile_n, bool unpack, bool pr
     const int a_warp = tile_m * tile_n / warps;
     const bool four_warps = a_warp >= 64 * 64;
     return pressed || warps > 8 || (a_warp >= 32 * 32 && !four_warps) ? 1 : 2;
+}
+
+// Why there is no such kernel; empty where there is.
+constexpr const char* fp8_gemm_why_not(int tile_m, int tile_n, bool unpack, bool promote,
+                                       int scales) {
+    if (scales != kBlockScales) return "";
+    if (!promote) return "scales of blocks need promotion";
+    const Fp8GemmWarps warps = fp8_gemm_warps(tile_m, tile_n, unpack);
+    if (tile_m * tile_n / warps.all() >= 64 * 64) {
+        return "scales of blocks need a second set of sums, for which such a tile has no registers";
+    }
+    return "";
 }
 
 constexpr int fp8_gemm_stage_bytes(int tile_m, int tile_n) {

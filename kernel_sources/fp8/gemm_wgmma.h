@@ -14,13 +14,6 @@ constexpr int kFp8WgmmaTileK = 128;  // of one stage: a row of it is a row of th
 constexpr int kFp8WgmmaRows = 64;    // of U an instruction
 constexpr int kFp8WarpgroupThreads = 128;
 
-// What turns products of codes into products of numbers.
-enum Fp8Scales : int {
-    kOneScale = 0,     // one number
-    kSideScales = 1,   // one, or one a row, of A, and one, or one a column, of B
-    kBlockScales = 2,  // along k in blocks of 128: a row of A, and 128 columns of B
-};
-
 struct Fp8WgmmaTiles {
     int u = 64;  // rows of U that a block has at a time
     int v = 16;
@@ -80,7 +73,8 @@ struct Fp8WgmmaTiles {
         if (pieces > 0 && (swap || piece_columns(promote) * out_bytes % 128 != 0)) {
             return "pieces of the output must have rows of 128 bytes, without swap";
         }
-        if (scales == kBlockScales && (!promote || (!swap && 128 % part_v(promote) != 0))) {
+        if (scales == kBlockScales &&
+            (!promote || (!swap && kFp8ScaleBlock % part_v(promote) != 0))) {
             return "scales of blocks need promotion, and tiles that lie in one block of B";
         }
         return "";
@@ -90,21 +84,10 @@ struct Fp8WgmmaTiles {
     }
 };
 
-// The scales of A and B apart; steps are in elements, 0 where one scale serves all.
-struct Fp8GemmScales {
-    const float* a;
-    const float* b;
-    long long a_row;
-    long long a_block;  // of k
-    long long b_column;
-    long long b_block;
-};
-
 struct Fp8GemmWgmmaParams {
     TensorMapBits u;  // [rows, k], boxes of 128 of k
     TensorMapBits v;
     TensorMapBits out;  // [m, n], boxes of 16 rows of 128 bytes
-    Fp8GemmScales scales;
     Fp8GemmParams gemm;
 };
 

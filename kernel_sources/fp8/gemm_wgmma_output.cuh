@@ -32,7 +32,7 @@ struct Fp8WgmmaOutput {
 
     JITNEY_DEVICE Fp8WgmmaOutput(const Fp8GemmWgmmaParams& p, int number)
         : params(p.gemm),
-          scales(p.scales),
+          scales(p.gemm.scales),
           staging{p.gemm, &p.out, number},
           scale(C::scales == kOneScale ? *p.gemm.scale : 1.0f),
           multiplier(kFp8 ? *p.gemm.multiplier : 1.0f) {}

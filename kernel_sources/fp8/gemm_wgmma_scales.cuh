@@ -32,7 +32,7 @@ struct Fp8WgmmaBlockScales {
 
     JITNEY_DEVICE void load() {
         if constexpr (kScales) {
-            const Fp8GemmScales& s = params.scales;
+            const Fp8GemmScales& s = params.gemm.scales;
             const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
             const int warp = static_cast<int>(threadIdx.x) % kFp8WarpgroupThreads / kWarpSize;
             const float* const from_a = s.a + k * s.a_block;

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "core/arithmetic.hpp"
+#include "kernel_sources/fp8/gemm_params.h"
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
 #include "operations/fp8_gemm/fields.hpp"
@@ -27,6 +29,68 @@ void check_scalar(const Named& a, const Named& number, Data data) {
     check_pointer(number, data);
 }
 
+// A scale of one number, of one a row of A or a column of B, or of one a block: the number of
+// dimensions tells which. `side` is m or n, `whose` what it counts, and `side_blocks` and
+// `k_blocks` how many blocks there are.
+void check_scale(const Named& a, const Named& scale, std::int64_t side, const char* whose,
+                 std::int64_t side_blocks, std::int64_t k_blocks, Data data) {
+    check_dtype(scale, DType::fp32);
+    check_same_device(a, scale);
+    const int ndim = scale.tensor.ndim;
+    if (ndim < 0 || ndim > 2) {
+        refuse("{} has {} dimensions; it must have at most two: {}", scale.name, ndim, scale.dims);
+    }
+    check_sizes(scale, ndim);
+    const auto& shape = scale.tensor.shape;
+    if (ndim == 1 && shape[0] != 1 && shape[0] != side) {
+        refuse("{} has the shape {}; with one dimension it must be [1], or [{}], one number a {}",
+               scale.name, shape_text(scale.tensor), side, whose);
+    }
+    if (ndim == 2 && (shape[0] != side_blocks || shape[1] != k_blocks)) {
+        refuse(
+            "{} has the shape {}; with two dimensions it must be [{}, {}], one number a block: "
+            "give "
+            "one number a {} as [{}]",
+            scale.name, shape_text(scale.tensor), side_blocks, k_blocks, whose, side);
+    }
+    check_reach(scale);
+    check_pointer(scale, data);
+}
+
+// Returns which kind of scales there are.
+Fp8Scales check_scales(const Fp8GemmArgs& args, const Named& a, std::int64_t m, std::int64_t n,
+                       std::int64_t k, Data data) {
+    if (args.dequant_scale) {
+        if (args.scale_a || args.scale_b) {
+            refuse(
+                "dequant_scale and {} are both given: give dequant_scale alone, or scale_a and "
+                "scale_b, which stand in its place",
+                args.scale_a ? "scale_a" : "scale_b");
+        }
+        check_scalar(a, {"dequant_scale", *args.dequant_scale, kNumber}, data);
+        return kOneScale;
+    }
+    if (!args.scale_a && !args.scale_b)
+        refuse("there is no scale: give dequant_scale, or scale_a and scale_b");
+    if (!args.scale_a || !args.scale_b) {
+        refuse("{} is given without {}: give both, of which either may be one number",
+               args.scale_a ? "scale_a" : "scale_b", args.scale_a ? "scale_b" : "scale_a");
+    }
+    const Named scale_a{"scale_a", *args.scale_a, "[1], [m] or [m, ceil(k / 128)]"};
+    const Named scale_b{"scale_b", *args.scale_b, "[1], [n] or [ceil(n / 128), ceil(k / 128)]"};
+    const std::int64_t k_blocks = ceil_div(k, kFp8ScaleBlock);
+    check_scale(a, scale_a, m, "row of a", m, k_blocks, data);
+    check_scale(a, scale_b, n, "column of b", ceil_div(n, kFp8ScaleBlock), k_blocks, data);
+    const bool blocks = scale_a.tensor.ndim == 2;
+    if (blocks != (scale_b.tensor.ndim == 2)) {
+        refuse(
+            "scale_a has the shape {} and scale_b {}: blocks along k, which have two dimensions, "
+            "must be given for both",
+            shape_text(scale_a.tensor), shape_text(scale_b.tensor));
+    }
+    return blocks ? kBlockScales : kSideScales;
+}
+
 void check_bias(const Named& a, const Named& bias, std::int64_t n, Data data) {
     check_bias_dtype(bias);
     check_same_device(a, bias);
@@ -52,7 +116,7 @@ void check_out(const Fp8GemmArgs& args, const Named& a, Data data) {
         }
         refuse(
             "out_multiplier goes with an output in FP8, and out has the dtype {}: leave it out, "
-            "or fold it into dequant_scale",
+            "or fold it into the scales",
             name_of(dtype));
     }
     if (args.out_multiplier)
@@ -91,7 +155,7 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
     check_matrix(a, out, data);
     check_shape(out, {m, n});
     check_no_overlap(out);
-    check_scalar(a, {"dequant_scale", args.dequant_scale, kNumber}, data);
+    const Fp8Scales scales = check_scales(args, a, m, n, k, data);
     if (args.bias) check_bias(a, {"bias", *args.bias, kBias}, n, data);
     if (data != Data::absent) {
         check_given(args.workspace);
@@ -108,6 +172,7 @@ policy::Fp8GemmProblem check(const Fp8GemmArgs& args, Data data) {
     problem.trans_a = args.trans_a;
     problem.trans_b = args.trans_b;
     problem.fast_accum = args.fast_accum;
+    problem.scales = scales;
     problem.amax = args.amax.has_value();
     problem.aligned = is_aligned(args.a) && is_aligned(args.b);
     problem.out_aligned = is_aligned(args.out);

@@ -21,6 +21,7 @@ struct Fp8GemmProblem {
     bool trans_a = false;
     bool trans_b = false;
     bool fast_accum = false;
+    int scales = 0;  // a jitney::Fp8Scales
     bool amax = false;
     bool aligned = true;      // every row of a and b begins at a multiple of 16 bytes
     bool out_aligned = true;  // and of out

@@ -13,7 +13,7 @@ struct CallFields<Fp8GemmArgs> {
     using Args = Fp8GemmArgs;
     using C = jitney_fp8_gemm_args;
     static constexpr auto c_first = &C::workspace_bytes;
-    static constexpr const char* does = "op(a) op(b) * dequant_scale + bias, of FP8 matrices";
+    static constexpr const char* does = "op(a) op(b) + bias, of FP8 matrices and their scales";
     static constexpr std::tuple all{
         fields::read("a", &Args::a)
             .told("the left matrix", {"trans_a: [k, m] | [m, k]", fields::kFp8}, &C::a),
@@ -28,6 +28,16 @@ struct CallFields<Fp8GemmArgs> {
             .as_numbers()
             .told("what turns products of codes into products of numbers", {"[1]", "fp32"},
                   &C::dequant_scale),
+        fields::read("scale_a", &Args::scale_a)
+            .as_numbers()
+            .told("in the place of dequant_scale, with scale_b: what turns codes of a into "
+                  "numbers; one number, one a row, or one a row and 128 of k",
+                  {"[m] | [1] | [m, k / 128]", "fp32"}, &C::scale_a),
+        fields::read("scale_b", &Args::scale_b)
+            .as_numbers()
+            .told("the same of b: one number, one a column, or one a block of 128 columns by 128 "
+                  "of k",
+                  {"[n] | [1] | [n / 128, k / 128]", "fp32"}, &C::scale_b),
         fields::read("bias", &Args::bias).told("added to each row", {"[n]", "bf16|fp32"}, &C::bias),
         fields::read("out_multiplier", &Args::out_multiplier)
             .as_numbers()

@@ -6,12 +6,28 @@
 
 namespace jitney {
 
+namespace {
+
+// Along a dimension of the size 1 there is nowhere to go.
+long long step_along(const Tensor& scale, int dim) noexcept {
+    const auto i = static_cast<std::size_t>(dim);
+    return dim >= scale.ndim || scale.shape[i] <= 1 ? 0 : scale.strides[i];
+}
+
+}  // namespace
+
 Fp8GemmParams form_params(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem,
                           const policy::Fp8GemmChoice& choice) noexcept {
     Fp8GemmParams params{};
     params.a.stride = args.a.strides[0];
     params.b.stride = args.b.strides[0];
     params.out_stride = args.out.strides[0];
+    if (problem.scales != kOneScale) {
+        params.scales.a_row = step_along(*args.scale_a, 0);
+        params.scales.a_block = step_along(*args.scale_a, 1);
+        params.scales.b_column = step_along(*args.scale_b, 0);
+        params.scales.b_block = step_along(*args.scale_b, 1);
+    }
     if (args.bias) params.bias_format = static_cast<int>(args.bias->dtype);
     params.m = static_cast<int>(problem.m);
     params.n = static_cast<int>(problem.n);
@@ -29,7 +45,12 @@ void set_addresses(Fp8GemmParams& params, const Fp8GemmArgs& args,
                    const policy::Fp8GemmChoice& choice, void* partials, void* counters) noexcept {
     params.a.data = static_cast<const unsigned char*>(args.a.data);
     params.b.data = static_cast<const unsigned char*>(args.b.data);
-    params.scale = static_cast<const float*>(args.dequant_scale.data);
+    if (args.dequant_scale) {
+        params.scale = static_cast<const float*>(args.dequant_scale->data);
+    } else {
+        params.scales.a = static_cast<const float*>(args.scale_a->data);
+        params.scales.b = static_cast<const float*>(args.scale_b->data);
+    }
     if (args.bias) params.bias = args.bias->data;
     params.out = args.out.data;
     if (args.out_multiplier) {

@@ -71,6 +71,8 @@ struct OperationOf<Fp8GemmArgs> {
         call.trans_a = args.trans_a;
         call.trans_b = args.trans_b;
         call.scale = args.dequant_scale;
+        call.scale_a = args.scale_a;
+        call.scale_b = args.scale_b;
         call.bias = args.bias;
         call.out = args.out;
         call.multiplier = args.out_multiplier;

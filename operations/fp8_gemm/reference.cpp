@@ -21,6 +21,8 @@ namespace {
 constexpr std::int64_t kSide = 64;
 constexpr std::int64_t kStep = 512;
 
+constexpr std::int64_t kScaleBlock = 128;  // of k, and of columns of b
+
 // An operand as rows of K, whichever way it lies in memory.
 struct Operand {
     const Tensor& tensor;
@@ -47,6 +49,59 @@ void require_number(const Tensor& tensor, const std::string& name) {
     require(tensor.dtype == DType::fp32 && tensor.elements() == 1, name + " must be one fp32");
 }
 
+std::int64_t blocks_of(std::int64_t size) {
+    return (size + kScaleBlock - 1) / kScaleBlock;
+}
+
+// What turns products of codes into products of numbers.
+class Scales {
+  public:
+    explicit Scales(const Fp8Gemm& call) : call_(call) {}
+
+    // Whether it differs along k.
+    bool by_block() const { return call_.scale_a && call_.scale_a->ndim == 2; }
+    // Of a row of a, a column of b, and a block of k where it differs along k.
+    double of(std::int64_t row, std::int64_t column, std::int64_t block) const {
+        if (call_.scale) return number_of(*call_.scale);
+        return at(*call_.scale_a, row, block) *
+               at(*call_.scale_b, by_block() ? column / kScaleBlock : column, block);
+    }
+
+  private:
+    // One number has no dimension, or one of size 1.
+    static double at(const Tensor& scale, std::int64_t side, std::int64_t block) {
+        std::int64_t offset = 0;
+        if (scale.ndim > 0 && scale.shape[0] > 1) offset += side * scale.strides[0];
+        if (scale.ndim > 1 && scale.shape[1] > 1) offset += block * scale.strides[1];
+        return static_cast<double>(
+            load_bits<float>(static_cast<const std::byte*>(scale.data) +
+                             offset * static_cast<std::int64_t>(sizeof(float))));
+    }
+
+    const Fp8Gemm& call_;
+};
+
+// `sides` scales along m or n, or as many blocks of them along n, with those along k.
+void check_scale(const std::optional<Tensor>& scale, const std::string& name, std::int64_t side,
+                 std::int64_t side_blocks, std::int64_t k) {
+    require(scale.has_value(), "there is no " + name + ", and no scale in its place");
+    require_host(*scale, name);
+    require(scale->dtype == DType::fp32, name + " must be fp32");
+    if (scale->ndim == 2) {
+        require_shape(*scale, name, {side_blocks, blocks_of(k)});
+    } else if (scale->ndim != 0 && !(scale->ndim == 1 && scale->shape[0] == 1)) {
+        require_shape(*scale, name, {side});
+    }
+}
+
+void check_scales(const Fp8Gemm& call, const Operand& a, const Operand& b) {
+    if (call.scale) return require_number(*call.scale, "the scale");
+    check_scale(call.scale_a, "scale_a", a.side(), a.side(), a.k());
+    check_scale(call.scale_b, "scale_b", b.side(), blocks_of(b.side()), a.k());
+    require((call.scale_a->ndim == 2) == (call.scale_b->ndim == 2),
+            "scale_a and scale_b must both be of blocks, or neither");
+}
+
 void check(const Fp8Gemm& call, const Operand& a, const Operand& b) {
     for (const auto* operand : {&a, &b}) {
         const std::string name = operand == &a ? "a" : "b";
@@ -60,7 +115,7 @@ void check(const Fp8Gemm& call, const Operand& a, const Operand& b) {
                                 std::to_string(b.k()) + "; they must agree");
     require_host(call.out, "out");
     require_shape(call.out, "out", {a.side(), b.side()});
-    require_number(call.scale, "the scale");
+    check_scales(call, a, b);
     if (call.bias) {
         require_host(*call.bias, "bias");
         require_shape(*call.bias, "bias", {b.side()});
@@ -71,25 +126,33 @@ void check(const Fp8Gemm& call, const Operand& a, const Operand& b) {
     if (call.amax) require_number(*call.amax, "amax");
 }
 
-// The sums of rows [row, row + rows) and columns [column, column + columns), kSide a row.
-std::vector<double> sums_of(const Operand& a, const Operand& b, std::int64_t row, std::int64_t rows,
-                            std::int64_t column, std::int64_t columns) {
+// The sums of rows [row, row + rows) and columns [column, column + columns), kSide a row. Where
+// scales differ along k, each term has its own.
+std::vector<double> sums_of(const Operand& a, const Operand& b, const Scales& scales,
+                            std::int64_t row, std::int64_t rows, std::int64_t column,
+                            std::int64_t columns) {
     std::vector<double> sums(static_cast<std::size_t>(kSide * kSide), 0.0);
     std::vector<double> left(static_cast<std::size_t>(kStep));
     std::vector<double> right(static_cast<std::size_t>(kStep * kSide), 0.0);
-    for (std::int64_t k = 0; k < a.k(); k += kStep) {
-        const std::int64_t count = std::min(kStep, a.k() - k);
+    std::vector<double> unscaled(static_cast<std::size_t>(kSide));
+    const std::int64_t most = scales.by_block() ? kScaleBlock : kStep;
+    for (std::int64_t k = 0; k < a.k(); k += most) {
+        const std::int64_t count = std::min(most, a.k() - k);
         for (std::int64_t j = 0; j < columns; ++j)
             b.read(column + j, k, count, right.data() + j, kSide);
         for (std::int64_t i = 0; i < rows; ++i) {
             a.read(row + i, k, count, left.data(), 1);
-            double* const sum = sums.data() + i * kSide;
+            double* const all = sums.data() + i * kSide;
+            double* const sum = scales.by_block() ? unscaled.data() : all;
+            if (scales.by_block()) std::fill(unscaled.begin(), unscaled.end(), 0.0);
             for (std::int64_t step = 0; step < count; ++step) {
                 const double factor = left[static_cast<std::size_t>(step)];
                 const double* const values = right.data() + step * kSide;
                 for (std::int64_t j = 0; j < kSide; ++j)
                     sum[j] += factor * values[j];
             }
+            for (std::int64_t j = 0; j < columns && scales.by_block(); ++j)
+                all[j] += sum[j] * scales.of(row + i, column + j, k / kScaleBlock);
         }
     }
     return sums;
@@ -107,8 +170,9 @@ void fp8_gemm(const Fp8Gemm& call) {
     const Operand a{call.a, call.trans_a};
     const Operand b{call.b, !call.trans_b};
     check(call, a, b);
+    const Scales scales(call);
     // A sum of nothing is 0, whatever the scale.
-    const double scale = a.k() > 0 ? number_of(call.scale) : 0.0;
+    const bool scales_sums = a.k() > 0 && !scales.by_block();
     const double multiplier = call.multiplier ? number_of(*call.multiplier) : 1.0;
     std::vector<double> bias(static_cast<std::size_t>(b.side()), 0.0);
     if (call.bias) read_row(row_of(*call.bias, 0, 0), b.side(), bias.data());
@@ -122,12 +186,13 @@ void fp8_gemm(const Fp8Gemm& call) {
         const std::int64_t column = task % across * kSide;
         const std::int64_t rows = std::min(kSide, a.side() - row);
         const std::int64_t columns = std::min(kSide, b.side() - column);
-        std::vector<double> sums = sums_of(a, b, row, rows, column, columns);
+        std::vector<double> sums = sums_of(a, b, scales, row, rows, column, columns);
         double largest = 0.0;
         for (std::int64_t i = 0; i < rows; ++i) {
             double* const values = sums.data() + i * kSide;
             for (std::int64_t j = 0; j < columns; ++j) {
-                values[j] = values[j] * scale + bias[static_cast<std::size_t>(column + j)];
+                if (scales_sums) values[j] *= scales.of(row + i, column + j, 0);
+                values[j] += bias[static_cast<std::size_t>(column + j)];
                 largest = larger(largest, std::abs(values[j]));
                 if (call.multiplier) values[j] *= multiplier;
             }

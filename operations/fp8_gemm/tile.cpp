@@ -115,7 +115,13 @@ double time_of(const Shape& shape, std::int64_t splits, bool early, const Fp8Gem
 }
 
 bool promotes(const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    if (problem.scales == kBlockScales) return true;
     return takes_fp8(facts.arch) && !problem.fast_accum;
+}
+
+bool exists(const Shape& shape, const Fp8GemmProblem& problem, const DeviceFacts& facts) {
+    return fp8_gemm_why_not(shape.m, shape.n, !takes_fp8(facts.arch), promotes(problem, facts),
+                            problem.scales)[0] == '\0';
 }
 
 template <class Body>
@@ -123,7 +129,7 @@ void for_each_shape(const Fp8GemmProblem& problem, const DeviceFacts& facts, con
     const std::span<const Shape> shapes =
         problem.aligned ? std::span<const Shape>(kAligned) : std::span<const Shape>(kUnaligned);
     for (const Shape& shape : shapes) {
-        if (fits(shape, facts)) body(shape);
+        if (fits(shape, facts) && exists(shape, problem, facts)) body(shape);
     }
 }
 
@@ -179,7 +185,8 @@ Spec fp8_gemm_spec(const Fp8GemmProblem& problem, const Fp8GemmTile& tile,
                     {"trans_b", problem.trans_b},
                     {"unpack", !takes_fp8(facts.arch)},
                     {"promote", promotes(problem, facts)},
-                    {"unaligned", !problem.aligned}});
+                    {"unaligned", !problem.aligned},
+                    {"scales", problem.scales}});
 }
 
 }  // namespace jitney::policy

@@ -67,11 +67,15 @@ Fp8WgmmaTiles layout_of(const Shape& shape, const Fp8GemmProblem& problem) {
             .pieces = shape.pieces};
 }
 
+// Sums of blocks of k are scaled where they are promoted.
+bool promotes(const Fp8GemmProblem& problem) {
+    return !problem.fast_accum || problem.scales == kBlockScales;
+}
+
 // Without the copy engine where it can't write the rows.
 Fp8WgmmaTile tile_of(const Shape& shape, const Fp8GemmProblem& problem) {
     const Fp8WgmmaTiles layout = layout_of(shape, problem);
-    const bool whole_lines =
-        layout.piece_columns(!problem.fast_accum) * layout.out_bytes % 128 == 0;
+    const bool whole_lines = layout.piece_columns(promotes(problem)) * layout.out_bytes % 128 == 0;
     return {.m = shape.m,
             .n = shape.n,
             .swap = shape.swap,
@@ -93,7 +97,7 @@ double time_of(const Shape& shape, const Fp8GemmProblem& p, const DeviceFacts& f
     const std::int64_t tiles = product(ceil_div(p.m, shape.m), ceil_div(p.n, shape.n));
     const std::int64_t blocks = product(tiles, shape.splits);
     const std::int64_t steps = ceil_div(ceil_div(p.k, kFp8WgmmaTileK), shape.splits);
-    const double step = p.fast_accum ? shape.fast : shape.promoted;
+    const double step = promotes(p) ? shape.promoted : shape.fast;
     const double products =
         number(ceil_div(blocks, places(shape, facts))) * (number(steps) * step + shape.end);
     const double memory = (number(p.m) + number(p.n)) * number(p.k) / kBytes;
@@ -101,6 +105,12 @@ double time_of(const Shape& shape, const Fp8GemmProblem& p, const DeviceFacts& f
         number(blocks) * number(steps) * kFp8WgmmaTileK * number(shape.m + shape.n) / kNearBytes;
     const double longest = std::max({products, memory, near});
     return kStart + longest + kOverlap * (products + memory + near - longest);
+}
+
+bool exists(const Shape& shape, const Fp8GemmProblem& problem) {
+    Fp8WgmmaTiles layout = layout_of(shape, problem);
+    layout.pieces = tile_of(shape, problem).pieces;
+    return layout.why_not(promotes(problem), problem.scales)[0] == '\0';
 }
 
 // Splits without a share of K are none.
@@ -113,8 +123,9 @@ bool fits(const Shape& shape, const Fp8GemmProblem& p) {
 
 std::vector<Fp8WgmmaTile> fp8_wgmma_tiles(const Fp8GemmProblem& problem) {
     std::vector<Fp8WgmmaTile> tiles;
-    for (const Shape& shape : kShapes)
-        tiles.push_back(tile_of(shape, problem));
+    for (const Shape& shape : kShapes) {
+        if (exists(shape, problem)) tiles.push_back(tile_of(shape, problem));
+    }
     return tiles;
 }
 
@@ -122,7 +133,7 @@ Fp8WgmmaTile fp8_wgmma_tile(const Fp8GemmProblem& problem, const DeviceFacts& fa
     const Shape* best = nullptr;
     double best_time = 0;
     for (const Shape& shape : kShapes) {
-        if (!fits(shape, problem)) continue;
+        if (!exists(shape, problem) || !fits(shape, problem)) continue;
         const double time = time_of(shape, problem, facts);
         if (best != nullptr && time >= best_time) continue;
         best = &shape;
@@ -142,7 +153,8 @@ Spec fp8_wgmma_spec(const Fp8GemmProblem& problem, const Fp8WgmmaTile& tile,
                     {"stages", tile.stages},
                     {"splits", tile.splits},
                     {"swap", tile.swap},
-                    {"promote", !problem.fast_accum},
+                    {"promote", promotes(problem)},
+                    {"scales", problem.scales},
                     {"pieces", tile.pieces}});
 }
 

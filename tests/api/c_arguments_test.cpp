@@ -240,7 +240,8 @@ TEST_CASE("Each member of jitney_fp8_quantize_args arrives") {
     CHECK(args.workspace.bytes == 77);
 }
 
-#define FP8_GEMM(X) X(a) X(b) X(out) X(dequant_scale) X(bias) X(out_multiplier) X(amax)
+#define FP8_GEMM(X) \
+    X(a) X(b) X(out) X(dequant_scale) X(scale_a) X(scale_b) X(bias) X(out_multiplier) X(amax)
 
 TEST_CASE("Each member of jitney_fp8_gemm_args arrives") {
     static_assert(kFields<Fp8GemmArgs> == 0 FP8_GEMM(ONE) + 4);

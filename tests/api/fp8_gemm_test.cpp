@@ -85,9 +85,9 @@ std::vector<Bad> bad_calls() {
          [](auto& a) { a.bias->dtype = DType::fp16; },
          {"bias", "fp16", "bf16 or fp32"}},
         {"bf16 scale",
-         [](auto& a) { a.dequant_scale.dtype = DType::bf16; },
+         [](auto& a) { a.dequant_scale->dtype = DType::bf16; },
          {"dequant_scale", "fp32"}},
-        {"two scales", [](auto& a) { reshape(a.dequant_scale, {2}); }, {"dequant_scale", "[2]"}},
+        {"two scales", [](auto& a) { reshape(*a.dequant_scale, {2}); }, {"dequant_scale", "[2]"}},
         {"no multiplier",
          [](auto& a) { a.out_multiplier.reset(); },
          {"out", "fp8_e4m3", "no out_multiplier"}},
@@ -138,7 +138,7 @@ std::vector<Bad> bad_calls() {
          {"m, n and k", "2147483647"}},
         {"null a", [](auto& a) { a.a.data = nullptr; }, {"a", "no data"}},
         {"null out", [](auto& a) { a.out.data = nullptr; }, {"out", "no data"}},
-        {"null scale", [](auto& a) { a.dequant_scale.data = nullptr; }, {"dequant_scale"}},
+        {"null scale", [](auto& a) { a.dequant_scale->data = nullptr; }, {"dequant_scale"}},
         {"null amax", [](auto& a) { a.amax->data = nullptr; }, {"amax", "no data"}},
         {"odd bias",
          [](auto& a) { a.bias->data = static_cast<std::byte*>(a.bias->data) + 1; },
@@ -150,13 +150,13 @@ std::vector<Bad> bad_calls() {
          {"b", "GPU 7"}},
         {"scale elsewhere",
          [](auto& a) {
-             a.dequant_scale.device = {DeviceType::cuda, 7};
+             a.dequant_scale->device = {DeviceType::cuda, 7};
          },
          {"dequant_scale", "GPU 7"}},
         {"out in a", [](auto& a) { a.out.data = a.a.data; }, {"out begins where a does"}},
         {"out in b", [](auto& a) { a.out.data = a.b.data; }, {"out begins where b does"}},
         {"amax in the scale",
-         [](auto& a) { a.amax->data = a.dequant_scale.data; },
+         [](auto& a) { a.amax->data = a.dequant_scale->data; },
          {"amax", "dequant_scale"}},
         {"amax in the multiplier",
          [](auto& a) { a.amax->data = a.out_multiplier->data; },
@@ -166,7 +166,7 @@ std::vector<Bad> bad_calls() {
          {"out overlaps b"}},
         {"out in bias", [](auto& a) { a.out.data = a.bias->data; }, {"out begins where bias does"}},
         {"the scale in out",
-         [](auto& a) { a.dequant_scale.data = static_cast<std::byte*>(a.out.data) + 44; },
+         [](auto& a) { a.dequant_scale->data = static_cast<std::byte*>(a.out.data) + 44; },
          {"out overlaps dequant_scale"}},
         {"the multiplier in out",
          [](auto& a) { a.out_multiplier->data = a.out.data; },
@@ -175,8 +175,8 @@ std::vector<Bad> bad_calls() {
         {"amax in a", [](auto& a) { a.amax->data = a.a.data; }, {"amax begins where a does"}},
         {"null scale without dimensions",
          [](auto& a) {
-             reshape(a.dequant_scale, {});
-             a.dequant_scale.data = nullptr;
+             reshape(*a.dequant_scale, {});
+             a.dequant_scale->data = nullptr;
          },
          {"dequant_scale has the shape []", "no data"}},
         {"null workspace", [](auto& a) { a.workspace.bytes = 512; }, {"workspace is null", "512"}},
@@ -198,12 +198,7 @@ void check_all_refused(const Device& device) {
 
 template <class View>
 Fp8GemmArgs args_of(Fp8GemmProblem& problem, const View& view) {
-    Fp8GemmTensors tensors{
-        view(problem.a), view(problem.b), view(problem.out), view(problem.scale), {}, {}, {}};
-    if (problem.bias) tensors.bias = view(*problem.bias);
-    if (problem.multiplier) tensors.multiplier = view(*problem.multiplier);
-    if (problem.amax) tensors.amax = view(*problem.amax);
-    return problem.args(tensors);
+    return problem.args(views_of(problem, view));
 }
 
 // Of the fake GPU, whose memory is host memory.

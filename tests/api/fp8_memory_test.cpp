@@ -133,7 +133,7 @@ TEST_CASE("no pair of fp8_gemm's tensors shares memory that is written") {
                 {{"a", &args.a, false},
                  {"b", &args.b, false},
                  {"out", &args.out, true},
-                 {"dequant_scale", &args.dequant_scale, false},
+                 {"dequant_scale", &*args.dequant_scale, false},
                  {"bias", &*args.bias, false},
                  {"out_multiplier", &*args.out_multiplier, false},
                  {"amax", &*args.amax, true}},
@@ -226,7 +226,7 @@ TEST_CASE("numbers without dimensions are numbers, on the host as for the kernel
     fp8_gemm(gemm);
     CHECK(product.at({1, 2}) == 32.0);  // 16 products of 2 by 2, halved
     CHECK(product.at({0, 0}) == 192.0);
-    gemm.dequant_scale.data = nullptr;
+    gemm.dequant_scale->data = nullptr;
     CHECK_THROWS_WITH_AS(fp8_gemm(gemm), doctest::Contains("no data"), Error);
 }
 

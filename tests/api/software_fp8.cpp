@@ -86,6 +86,10 @@ void check_aligned(std::string_view image, const Fp8GemmParams& p) {
     check_begin(p.out, stride_of(p.m, p.out_stride) * element, 16);
 }
 
+std::int64_t blocks_of(std::int64_t size) {
+    return (size + kFp8ScaleBlock - 1) / kFp8ScaleBlock;
+}
+
 void multiply(std::string_view image, const Fp8GemmParams& p, bool trans_a, bool trans_b) {
     if ((p.amax != nullptr) != (p.amax_counters != nullptr)) {
         throw std::logic_error("amax comes with counters");
@@ -101,7 +105,21 @@ void multiply(std::string_view image, const Fp8GemmParams& p, bool trans_a, bool
     call.b = matrix("b", p.b, trans_b ? p.n : p.k, trans_b ? p.k : p.n);
     call.out =
         tensor_of(p.out, static_cast<DType>(constant(image, "out")), {p.m, p.n}, {p.out_stride, 1});
-    call.scale = *number_of(p.scale);
+    const Fp8GemmScales& scales = p.scales;
+    switch (constant(image, "scales")) {
+        case kOneScale:
+            call.scale = *number_of(p.scale);
+            break;
+        case kSideScales:
+            call.scale_a = tensor_of(scales.a, DType::fp32, {p.m}, {scales.a_row});
+            call.scale_b = tensor_of(scales.b, DType::fp32, {p.n}, {scales.b_column});
+            break;
+        default:
+            call.scale_a = tensor_of(scales.a, DType::fp32, {p.m, blocks_of(p.k)},
+                                     {scales.a_row, scales.a_block});
+            call.scale_b = tensor_of(scales.b, DType::fp32, {blocks_of(p.n), blocks_of(p.k)},
+                                     {scales.b_column, scales.b_block});
+    }
     if (p.bias != nullptr) {
         call.bias = tensor_of(p.bias, static_cast<DType>(p.bias_format), {p.n}, {1});
     }

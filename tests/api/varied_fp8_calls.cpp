@@ -103,6 +103,22 @@ Fp8GemmArgs divided_product(CallArena& arena) {
     return args;
 }
 
+Fp8GemmArgs product_of_sides(CallArena& arena) {
+    Fp8GemmArgs args = divided_product(arena);
+    args.dequant_scale.reset();
+    args.scale_a = arena.numbers(DType::fp32, {16});
+    args.scale_b = arena.numbers(DType::fp32, {32});
+    return args;
+}
+
+Fp8GemmArgs product_of_blocks(CallArena& arena) {
+    Fp8GemmArgs args = divided_product(arena);
+    args.dequant_scale.reset();
+    args.scale_a = arena.numbers(DType::fp32, {16, 8});
+    args.scale_b = arena.numbers(DType::fp32, {1, 8});
+    return args;
+}
+
 Fp8LinearSaved saved(CallArena& arena) {
     return {arena.numbers(DType::fp8_e4m3, {kRows, kIn}),
             arena.numbers(DType::fp8_e4m3, {kOut, kIn}), arena.numbers(DType::fp32, {2})};
@@ -176,6 +192,8 @@ std::deque<VariedCall<Fp8GemmArgs>> varied_calls() {
     std::deque<VariedCall<Fp8GemmArgs>> calls;
     add_call(calls, "of all tensors", &product);
     add_call(calls, "of a long k", &divided_product);
+    add_call(calls, "with scales of rows and columns", &product_of_sides);
+    add_call(calls, "with scales of blocks", &product_of_blocks);
     return calls;
 }
 

@@ -28,14 +28,12 @@ Fp8GemmOnDevice::Fp8GemmOnDevice(const Fp8GemmProblem& problem)
     if (problem.bias) bias.emplace(*problem.bias);
     if (problem.multiplier) multiplier.emplace(*problem.multiplier);
     if (problem.amax) amax.emplace(*problem.amax);
+    if (problem.scale_a) scale_a.emplace(*problem.scale_a);
+    if (problem.scale_b) scale_b.emplace(*problem.scale_b);
 }
 
 Fp8GemmTensors Fp8GemmOnDevice::views() const {
-    Fp8GemmTensors views{a.view(), b.view(), out.view(), scale.view(), {}, {}, {}};
-    if (bias) views.bias = bias->view();
-    if (multiplier) views.multiplier = multiplier->view();
-    if (amax) views.amax = amax->view();
-    return views;
+    return views_of(*this, [](const DeviceTensor& tensor) { return tensor.view(); });
 }
 
 void run_fp8_gemm(const Fp8GemmCase& test, Random& random, const char* kernel) {

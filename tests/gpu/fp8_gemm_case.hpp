@@ -30,6 +30,8 @@ struct Fp8GemmOnDevice {
     std::optional<DeviceTensor> bias;
     std::optional<DeviceTensor> multiplier;
     std::optional<DeviceTensor> amax;
+    std::optional<DeviceTensor> scale_a;
+    std::optional<DeviceTensor> scale_b;
 };
 
 // Runs it on that kernel, and checks the output, what lies around it, and amax.

@@ -46,6 +46,7 @@ Fp8GemmProblem random_problem(Random& random) {
     problem.mapped = random.chance(0.95);
     problem.amax = problem.out >= kFp8E4m3 && random.chance(0.5);
     if (random.chance(0.05)) problem.k = 0;
+    if (random.chance(0.4)) problem.scales = static_cast<int>(random.integer(0, kBlockScales));
     return problem;
 }
 
@@ -83,7 +84,7 @@ void check_clusters(const Fp8GemmProblem& p, const Fp8GemmChoice& choice) {
     CHECK(choice.geometry.shared_bytes <= kHopper.shared_bytes_per_block);
     CHECK(choice.workspace.partial_bytes == 0);
     CHECK((choice.workspace.counter_bytes != 0) == p.amax);
-    CHECK((value("promote") == 0) == p.fast_accum);
+    CHECK((value("promote") == 0) == (p.fast_accum && p.scales != kBlockScales));
     CHECK((value("pieces") == 0 || p.out_aligned));
 }
 
@@ -125,6 +126,7 @@ TEST_CASE("random products: every tile once, every k in one split, within the de
         const Fp8GemmChoice choice = rank_fp8_gemm(p, facts).choice.value();
         CAPTURE(text_of(choice.spec));
         CHECK(parse_spec(text_of(choice.spec)) == choice.spec);
+        CHECK(value_of(choice.spec, "scales") == p.scales);
         if (choice.spec.kernel == KernelId::fp8_gemm_wgmma) {
             check_clusters(p, choice);
             check_geometry(p, by_mma(p, facts), facts);

@@ -47,10 +47,10 @@ TEST_CASE("a scale without dimensions is one number; two are none") {
     call.trans_b = true;
     call.out = out.view();
     call.scale = scale.view();
-    call.scale.ndim = 0;
+    call.scale->ndim = 0;
     reference::fp8_gemm(call);
     CHECK(out.at({0, 0}) == 7.0);  // (1 + 4 + 9) / 2
-    call.scale.ndim = 1;
+    call.scale->ndim = 1;
     CHECK_THROWS_WITH_AS(reference::fp8_gemm(call), doctest::Contains("one fp32"), Error);
 }
 

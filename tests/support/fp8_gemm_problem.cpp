@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/arithmetic.hpp"
 #include "operations/fp8_gemm/reference.hpp"
 
 namespace jitney::tests {
@@ -46,6 +47,23 @@ HostTensor number(double value) {
     return tensor;
 }
 
+// One number a row or column, or a block of them by 128 of k. `blocks` of them lie along m or n.
+HostTensor scales_of(const Fp8GemmCase& test, const ScaleLayout& layout, std::int64_t side,
+                     std::int64_t blocks) {
+    if (layout.one) return HostTensor(DType::fp32, {1});
+    if (test.scales == kSideScales) return HostTensor(DType::fp32, {side}, layout.memory);
+    return HostTensor(DType::fp32, {blocks, ceil_div(test.k, kFp8ScaleBlock)}, layout.memory);
+}
+
+constexpr double kLargestScale = 0.9;  // of a, and of b
+
+std::string text_of(const char* name, const ScaleLayout& layout) {
+    std::string text = std::string(", ") + name + (layout.one ? " one number" : "");
+    if (!layout.memory.order.empty()) text += " turned";
+    if (!layout.memory.padding.empty()) text += " padded";
+    return text;
+}
+
 std::string text_of(const char* name, const RowLayout& rows) {
     if (rows.shift == 0 && rows.padding == 0) return {};
     return std::string(", ") + name + " shifted by " + std::to_string(rows.shift) + " padded by " +
@@ -80,10 +98,12 @@ double multiplier_of(const Fp8GemmCase& test) {
 // chance, and so of the size of the square root of K, as the sums are; they are the larger, the
 // later they are promoted.
 Tolerance tolerance_for(const Fp8GemmCase& test) {
-    const double sums = test.k == 0 ? 0.0 : std::sqrt(static_cast<double>(test.k)) * test.scale;
+    const double scale = test.scales == kOneScale ? test.scale : kLargestScale * kLargestScale;
+    const double sums = test.k == 0 ? 0.0 : std::sqrt(static_cast<double>(test.k)) * scale;
     Tolerance tolerance = rounding_of(test, sums);
     if (test.few_bits) {
-        tolerance.absolute += (test.fast_accum ? 1.6e-2 : 4e-3) * sums * multiplier_of(test);
+        tolerance.absolute += (test.fast_accum && test.scales != kBlockScales ? 1.6e-2 : 4e-3) *
+                              sums * multiplier_of(test);
     }
     return tolerance;
 }
@@ -97,6 +117,9 @@ std::string Fp8GemmCase::text() const {
     if (bias) text += std::string(", bias ") + name_of(*bias);
     if (amax) text += ", amax";
     if (fast_accum) text += ", fast_accum";
+    if (scales == kSideScales) text += ", scales of sides";
+    if (scales == kBlockScales) text += ", scales of blocks";
+    if (scales != kOneScale) text += text_of("scale_a", scale_a) + text_of("scale_b", scale_b);
     return text + text_of("a", a_rows) + text_of("b", b_rows) + text_of("out", out_rows);
 }
 
@@ -116,6 +139,17 @@ Fp8GemmProblem::Fp8GemmProblem(const Fp8GemmCase& problem, Random& random)
     }
     if (is_fp8(test.out)) multiplier = number(multiplier_of(test));
     if (test.amax) amax = number(-1.0);
+    if (test.scales == kOneScale) return;
+    scale_a = scales_of(test, test.scale_a, test.m, test.m);
+    scale_b = scales_of(test, test.scale_b, test.n, ceil_div(test.n, kFp8ScaleBlock));
+    for (HostTensor* each : {&*scale_a, &*scale_b}) {
+        // Of nothing, whatever the scale.
+        if (test.k == 0) {
+            each->fill([](std::int64_t i) { return i % 2 == 0 ? kNan : HUGE_VAL; });
+        } else {
+            each->fill_uniform(random, 0.1, kLargestScale);
+        }
+    }
 }
 
 Fp8GemmArgs Fp8GemmProblem::args(const Fp8GemmTensors& tensors) const {
@@ -123,7 +157,9 @@ Fp8GemmArgs Fp8GemmProblem::args(const Fp8GemmTensors& tensors) const {
     args.a = behind(tensors.a, test.a_rows);
     args.b = behind(tensors.b, test.b_rows);
     args.out = behind(tensors.out, test.out_rows);
-    args.dequant_scale = tensors.scale;
+    args.scale_a = tensors.scale_a;
+    args.scale_b = tensors.scale_b;
+    if (test.scales == kOneScale) args.dequant_scale = tensors.scale;
     args.bias = tensors.bias;
     args.out_multiplier = tensors.multiplier;
     args.amax = tensors.amax;
@@ -134,17 +170,16 @@ Fp8GemmArgs Fp8GemmProblem::args(const Fp8GemmTensors& tensors) const {
 }
 
 void Fp8GemmProblem::run_reference() {
-    Fp8GemmTensors tensors{a.view(), b.view(), out.view(), scale.view(), {}, {}, {}};
-    if (bias) tensors.bias = bias->view();
-    if (multiplier) tensors.multiplier = multiplier->view();
-    if (amax) tensors.amax = amax->view();
-    const Fp8GemmArgs given = args(tensors);
+    const Fp8GemmArgs given =
+        args(views_of(*this, [](HostTensor& tensor) { return tensor.view(); }));
     reference::Fp8Gemm call;
     call.a = given.a;
     call.b = given.b;
     call.trans_a = given.trans_a;
     call.trans_b = given.trans_b;
     call.scale = given.dequant_scale;
+    call.scale_a = given.scale_a;
+    call.scale_b = given.scale_b;
     call.bias = given.bias;
     call.out = given.out;
     call.multiplier = given.out_multiplier;

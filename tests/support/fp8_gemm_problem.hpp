@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jitney/fp8_gemm.hpp"
+#include "kernel_sources/fp8/gemm_params.h"
 #include "tests/support/compare.hpp"
 #include "tests/support/host_tensor.hpp"
 
@@ -15,6 +16,12 @@ namespace jitney::tests {
 struct RowLayout {
     std::int64_t shift = 0;    // elements before the first of each row
     std::int64_t padding = 0;  // and behind its last
+};
+
+// How the scales of a and of b lie, where they are apart.
+struct ScaleLayout {
+    bool one = false;  // a single number, where the other operand's are of rows or columns
+    Layout memory = {};
 };
 
 struct Fp8GemmCase {
@@ -30,6 +37,9 @@ struct Fp8GemmCase {
     bool amax = false;
     bool fast_accum = false;
     double scale = 0.37;
+    Fp8Scales scales = kOneScale;
+    ScaleLayout scale_a = {};
+    ScaleLayout scale_b = {};
     bool few_bits = false;  // sums are those of tensor cores that keep 14 bits
     RowLayout a_rows = {};
     RowLayout b_rows = {};
@@ -42,6 +52,7 @@ struct Fp8GemmCase {
 struct Fp8GemmTensors {
     Tensor a, b, out, scale;
     std::optional<Tensor> bias, multiplier, amax;
+    std::optional<Tensor> scale_a, scale_b;  // in the place of scale
 };
 
 struct Fp8GemmProblem {
@@ -62,6 +73,19 @@ struct Fp8GemmProblem {
     std::optional<HostTensor> bias;
     std::optional<HostTensor> multiplier;
     std::optional<HostTensor> amax;
+    std::optional<HostTensor> scale_a;
+    std::optional<HostTensor> scale_b;
 };
+
+// One view each of all tensors of a problem, or of the same tensors elsewhere.
+template <class Tensors, class View>
+Fp8GemmTensors views_of(Tensors& tensors, const View& view) {
+    const auto if_given = [&view](auto& tensor) {
+        return tensor ? std::optional<Tensor>(view(*tensor)) : std::nullopt;
+    };
+    return {view(tensors.a),        view(tensors.b),           view(tensors.out),
+            view(tensors.scale),    if_given(tensors.bias),    if_given(tensors.multiplier),
+            if_given(tensors.amax), if_given(tensors.scale_a), if_given(tensors.scale_b)};
+}
 
 }  // namespace jitney::tests

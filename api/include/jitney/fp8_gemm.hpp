@@ -10,16 +10,31 @@
 
 namespace jitney {
 
-// out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n]
+// out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n], or, with finer scales,
+// out[m, n] = sum over k of op(a)[m, k] * scale_a * op(b)[k, n] * scale_b + bias[n]
 //
 // Rows may lie at any distance and begin at any address; where one of a or b does not begin at a
 // multiple of 16 bytes, the call takes a slower path. m, n and k are up to 2147418112; k = 0 gives
-// the bias, or zeros, whatever dequant_scale is.
+// the bias, or zeros, whatever the scales are.
 struct Fp8GemmArgs {
-    Tensor a;              // e4m3 or e5m2: [m, k], or [k, m] with trans_a
-    Tensor b;              // e4m3 or e5m2, not necessarily a's: [k, n], or [n, k] with trans_b
-    Tensor out;            // [m, n]: bf16, fp16, fp32, e4m3 or e5m2; overlaps nothing else
-    Tensor dequant_scale;  // one fp32: what turns products of codes into products of numbers
+    Tensor a;    // e4m3 or e5m2: [m, k], or [k, m] with trans_a
+    Tensor b;    // e4m3 or e5m2, not necessarily a's: [k, n], or [n, k] with trans_b
+    Tensor out;  // [m, n]: bf16, fp16, fp32, e4m3 or e5m2; overlaps nothing else
+    // One fp32: what turns products of codes into products of numbers.
+    std::optional<Tensor> dequant_scale;
+    // In its place, both of them: what turns codes of a, and those of b, into numbers. They are
+    // fp32, with any strides, so that either order of the dimensions in memory will do. How many
+    // dimensions they have says what a number is for:
+    //   none, or [1]     all of a matrix;
+    //   [m] and [n]      a row of op(a) and a column of op(b); [1] beside either of them;
+    //   [m, ceil(k / 128)] and [ceil(n / 128), ceil(k / 128)], always together
+    //                    a row of op(a), and 128 columns of op(b), by 128 of k: sums of each 128 of
+    //                    k are multiplied by both scales and added up in fp32, whatever fast_accum
+    //                    is.
+    // So [m, 1] is of blocks, with a k of up to 128, and one a row is [m]. The product of a scale
+    // of a and one of b has to be a number that fp32 holds.
+    std::optional<Tensor> scale_a;
+    std::optional<Tensor> scale_b;
     std::optional<Tensor> bias;  // [n]: bf16 or fp32
     // One fp32 each, with an output in FP8 and only there. out_multiplier, which it needs: the
     // codes are those of result * out_multiplier, saturated. amax, which overlaps nothing else: the
@@ -42,8 +57,8 @@ struct Fp8GemmArgs {
 JITNEY_API std::size_t workspace_bytes(const Fp8GemmArgs& args);
 
 // Multiplies; asynchronous on `stream` for tensors on a GPU, which has to have FP8 tensor cores
-// (sm_89 or newer), on the reference backend for host tensors. All memory, dequant_scale's and
-// out_multiplier's too, is on one device. Throws Error before anything is launched.
+// (sm_89 or newer), on the reference backend for host tensors. All memory, that of scales and
+// out_multiplier too, is on one device. Throws Error before anything is launched.
 JITNEY_API void fp8_gemm(const Fp8GemmArgs& args, Stream stream = nullptr);
 
 namespace ops {

@@ -358,8 +358,9 @@ jitney_status jitney_append_kv_plan_create(const jitney_append_kv_args* args, ji
 jitney_status jitney_append_kv_plan_run(const jitney_plan* plan, const jitney_append_kv_args* args,
                                         jitney_stream stream);
 
-/* out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n]. The fields are those of
-   jitney::Fp8GemmArgs; those that are NULL or 0 are left out. */
+/* out[m, n] = op(a)[m, k] op(b)[k, n] * dequant_scale + bias[n], or with scale_a and scale_b in the
+   place of dequant_scale. The fields are those of jitney::Fp8GemmArgs; those that are NULL or 0 are
+   left out. */
 typedef struct jitney_fp8_gemm_args {
     size_t size;                    /* sizeof(jitney_fp8_gemm_args) */
     const DLTensor* a;              /* e4m3fn or e5m2: [m, k], or [k, m] with trans_a */
@@ -375,6 +376,8 @@ typedef struct jitney_fp8_gemm_args {
     int32_t reserved;   /* 0 */
     void* workspace;    /* see jitney_init_workspace; NULL: the library's own */
     size_t workspace_bytes;
+    const DLTensor* scale_a; /* fp32: [1], [m] or [m, ceil(k / 128)] */
+    const DLTensor* scale_b; /* fp32: [1], [n] or [ceil(n / 128), ceil(k / 128)] */
 } jitney_fp8_gemm_args;
 
 jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream);

@@ -433,7 +433,7 @@ class RunFp8Gemm(support.CommandTest):
 
         good = {"a": self.A, "b": self.B, "dequant_scale": self.SCALE}
         refuse(["trans_b"], good)
-        refuse(['"dequant_scale"'], {"a": self.A, "b": self.B}, "--trans-b")
+        refuse(["no scale", "dequant_scale, or scale_a and scale_b"], {"a": self.A, "b": self.B}, "--trans-b")
         refuse(["out_multiplier"], good, "--trans-b", "--out", "e5m2")
         refuse(["a of", "[6]", "[m, k]"], {**good, "a": ("F8_E4M3", [6], [0] * 6)}, "--trans-b")
         refuse(["bf16"], {**good, "a": ("BF16", [2, 3], [0] * 6)}, "--trans-b")

@@ -48,14 +48,16 @@ struct Tensors {
         if (problem.bias) bias.emplace(*problem.bias, EmulatedTensor::Use::input);
         if (problem.multiplier) multiplier.emplace(*problem.multiplier, EmulatedTensor::Use::input);
         if (problem.amax) amax.emplace(*problem.amax, EmulatedTensor::Use::output);
+        for (auto [from, to] :
+             {std::pair(&problem.scale_a, &scale_a), std::pair(&problem.scale_b, &scale_b)}) {
+            if (*from) {
+                to->emplace(**from, EmulatedTensor::Use::input, 0, std::vector<bool>(), spread);
+            }
+        }
     }
 
     tests::Fp8GemmTensors views() const {
-        tests::Fp8GemmTensors views{a.view(), b.view(), out.view(), scale.view(), {}, {}, {}};
-        if (bias) views.bias = bias->view();
-        if (multiplier) views.multiplier = multiplier->view();
-        if (amax) views.amax = amax->view();
-        return views;
+        return tests::views_of(*this, [](const EmulatedTensor& tensor) { return tensor.view(); });
     }
 
     EmulatedTensor a;
@@ -65,6 +67,8 @@ struct Tensors {
     std::optional<EmulatedTensor> bias;
     std::optional<EmulatedTensor> multiplier;
     std::optional<EmulatedTensor> amax;
+    std::optional<EmulatedTensor> scale_a;
+    std::optional<EmulatedTensor> scale_b;
 };
 
 bool all_zero(const Buffer& buffer) {
@@ -148,6 +152,10 @@ Fp8GemmCase case_of(const policy::Spec& spec) {
     test.out = static_cast<DType>(value("out"));
     test.fast_accum = value("promote") == 0;
     test.few_bits = true;
+    test.scales = static_cast<Fp8Scales>(value("scales"));
+    // Rows and columns of blocks in the other order in memory, or with gaps.
+    if (test.scales == kSideScales) test.scale_a.memory.padding = {2};
+    if (test.scales == kBlockScales) test.scale_a.memory = {{1, 0}, {0, 3}};
     if (is_wgmma(spec)) return test;
     test.trans_a = value("trans_a") != 0;
     test.trans_b = value("trans_b") != 0;
@@ -234,6 +242,10 @@ void run_amax(const policy::Spec& spec, tests::Random& random) {
     for (tests::HostTensor* operand : {&problem.a, &problem.b})
         operand->fill([](std::int64_t) { return 1.0; });
     problem.bias->fill([](std::int64_t) { return -6.0; });  // 16 * 0.37 is 5.92
+    if (problem.scale_a) {
+        problem.scale_a->fill([](std::int64_t) { return 0.37; });
+        problem.scale_b->fill([](std::int64_t) { return 1.0; });
+    }
     run(spec, problem, 1, random);
 }
 
@@ -273,6 +285,9 @@ void run_promotion(const policy::Spec& spec, tests::Random& random) {
     const double sum = products * (31.0 * large + 1.0);
     problem.bias->fill([&](std::int64_t) { return (5.0 - sum) * unit; });
     if (problem.multiplier) problem.multiplier->fill([](std::int64_t) { return 16.0; });
+    for (auto* scales : {&problem.scale_a, &problem.scale_b}) {
+        if (*scales) (*scales)->fill([](std::int64_t) { return 1.0; });
+    }
 
     const Tensors tensors(problem, EmulatedTensor::Spread::near);
     const Fp8GemmArgs args = problem.args(tensors.views());
@@ -305,6 +320,14 @@ Fp8GemmCase random_case(const policy::Spec& spec, tests::Random& random) {
     test.m = random.integer(1, 2 * policy::value_of(spec, "tile_m"));
     test.n = random.integer(1, 2 * policy::value_of(spec, "tile_n"));
     test.k = random.integer(0, 5 * tile_k_of(spec));
+    if (test.scales == kSideScales) {
+        test.scale_a.one = random.chance(0.3);
+        test.scale_b.one = random.chance(0.3);
+    }
+    if (test.scales == kBlockScales) {
+        if (random.chance(0.5)) test.scale_a.memory = {};
+        if (random.chance(0.5)) test.scale_b.memory = {{1, 0}, {1, 0}};
+    }
     if (random.chance(0.6)) test.bias = random.chance(0.5) ? DType::bf16 : DType::fp32;
     const bool fp8 = test.out == DType::fp8_e4m3 || test.out == DType::fp8_e5m2;
     test.amax = fp8 && random.chance(0.7);

@@ -42,6 +42,7 @@ TEST_CASE("the last blocks of fp8_gemm_mma") {
         test.trans_b = policy::value_of(spec, "trans_b") != 0;
         test.fast_accum = policy::value_of(spec, "promote") == 0;
         test.few_bits = policy::value_of(spec, "unpack") == 0;
+        test.scales = static_cast<Fp8Scales>(policy::value_of(spec, "scales"));
         test.m = tile_m;  // whole chunks, where operands are transposed
         test.n = tile_n;
         test.k = 2 * fp8_gemm_tile_k(static_cast<int>(tile_m), static_cast<int>(tile_n)) + 16;
@@ -52,8 +53,15 @@ TEST_CASE("the last blocks of fp8_gemm_mma") {
         const EmulatedTensor out(problem.out, Use::output, 0, {}, kAlone);
         const EmulatedTensor scale(problem.scale, Use::input);
         const EmulatedTensor bias(*problem.bias, Use::input, 0, {}, kAlone);
-        tests::Fp8GemmTensors views{a.view(),    b.view(), out.view(), scale.view(),
-                                    bias.view(), {},       {}};
+        tests::Fp8GemmTensors views{a.view(), b.view(), out.view(), scale.view(), bias.view(), {},
+                                    {},       {},       {}};
+        std::optional<EmulatedTensor> scale_a, scale_b;
+        if (problem.scale_a) {
+            scale_a.emplace(*problem.scale_a, Use::input, 0, std::vector<bool>(), kAlone);
+            scale_b.emplace(*problem.scale_b, Use::input, 0, std::vector<bool>(), kAlone);
+            views.scale_a = scale_a->view();
+            views.scale_b = scale_b->view();
+        }
         std::optional<EmulatedTensor> multiplier;
         if (problem.multiplier) {
             multiplier.emplace(*problem.multiplier, Use::input);
@@ -82,6 +90,11 @@ TEST_CASE("the last blocks of fp8_gemm_mma") {
         move_back(params.b.data, first_n * (test.trans_b ? params.b.stride : 1));
         move_back(params.out, first_m * params.out_stride + first_n, size_of(test.out));
         move_back(params.bias, first_n, 4);
+        move_back(params.scales.a, first_m * params.scales.a_row, 4);
+        move_back(params.scales.b,
+                  (test.scales == kBlockScales ? first_n / kFp8ScaleBlock : first_n) *
+                      params.scales.b_column,
+                  4);
         move_back(params.partials, before * choice.splits * tile_m * tile_n);
         move_back(params.arrived, before);
         launch_last(spec, choice.geometry, before * choice.splits, &params, random);
