@@ -15,6 +15,7 @@
 #include "runtime/environment.hpp"
 #include "runtime/image.hpp"
 #include "runtime/log.hpp"
+#include "runtime/parameter_bytes.hpp"
 
 namespace jitney::runtime {
 namespace {
@@ -98,7 +99,12 @@ class Loader {
         Rejection rejection;
         result_.handle = load_image(entry, &rejection);
         load_ms_ += watch_.lap();
-        if (result_.handle != nullptr) return true;
+        if (result_.handle != nullptr) {
+            if (const auto bytes = parameter_bytes(entry.payload, entry.lowered_name)) {
+                result_.parameter_bytes = static_cast<int>(*bytes);
+            }
+            return true;
+        }
         ++result_.rejected;
         last_rejection_ = why_rejected(entry, rejection);
         return false;

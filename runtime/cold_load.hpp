@@ -9,6 +9,7 @@ namespace jitney::runtime {
 
 struct ColdLoad {
     CUkern_st* handle = nullptr;
+    int parameter_bytes = -1;    // as in Kernel
     bool compiled = false;       // by this process, just now
     std::uint64_t rejected = 0;  // entries that the driver would not take
 };

@@ -55,6 +55,7 @@ struct Kernel {
     int local_bytes = 0;   // a thread: spills and stack
     int shared_bytes = 0;  // dynamic, a block
     int static_shared_bytes = 0;
+    int parameter_bytes = -1;  // of all together; -1: the machine code does not tell
 };
 
 struct Dim3 {

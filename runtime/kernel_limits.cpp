@@ -27,14 +27,19 @@ unsigned of_kernel(CUfunction_attribute which, const Kernel& kernel, const Devic
 std::optional<std::vector<ParameterPlace>> parameters_of(const Kernel& kernel) {
     if (driver().cuKernelGetParamInfo == nullptr) return std::nullopt;
     std::vector<ParameterPlace> places;
-    for (;;) {
+    std::size_t end = 0;
+    // The driver tells how many there are by failing for one too many, which tools that watch its
+    // calls report as an error: it is asked that only where the machine code does not tell.
+    while (kernel.parameter_bytes < 0 || end < static_cast<std::size_t>(kernel.parameter_bytes)) {
         ParameterPlace place;
         const CUresult result = driver().cuKernelGetParamInfo(kernel.handle, places.size(),
                                                               &place.offset, &place.bytes);
-        if (result == CUDA_ERROR_INVALID_VALUE) return places;  // there are no more
+        if (result == CUDA_ERROR_INVALID_VALUE) break;  // there are no more
         if (result != CUDA_SUCCESS) return std::nullopt;
         places.push_back(place);
+        end = place.offset + place.bytes;
     }
+    return places;
 }
 
 }  // namespace

@@ -41,9 +41,10 @@ const Kernel& Runtime::load(const KernelKey& key, int ordinal, const Describe& d
     const DeviceScope scope(ordinal);
     const RelaxedCapture relaxed;
     const Library library = library_of(key, describe);
-    return table_.insert(
-        key, ordinal,
-        prepare_kernel(library.handle, library.shared_bytes, info, library.specialization));
+    Kernel kernel =
+        prepare_kernel(library.handle, library.shared_bytes, info, library.specialization);
+    kernel.parameter_bytes = library.parameter_bytes;
+    return table_.insert(key, ordinal, kernel);
 }
 
 // One thread loads the library of a key; those that ask meanwhile wait, and share its failure. A
@@ -71,7 +72,8 @@ Runtime::Library Runtime::library_of(const KernelKey& key, const Describe& descr
         loaded_.fetch_add(1, std::memory_order_relaxed);
         if (loaded.compiled) compiled_.fetch_add(1, std::memory_order_relaxed);
         rejected_.fetch_add(loaded.rejected, std::memory_order_relaxed);
-        promise.set_value({loaded.handle, source.shared_bytes, source.specialization});
+        promise.set_value(
+            {loaded.handle, source.shared_bytes, loaded.parameter_bytes, source.specialization});
     } catch (...) {
         {
             const std::lock_guard lock(mutex_);

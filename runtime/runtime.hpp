@@ -46,6 +46,7 @@ class Runtime {
     struct Library {
         CUkern_st* handle = nullptr;
         int shared_bytes = 0;
+        int parameter_bytes = -1;  // as in Kernel
         std::string specialization;
     };
 

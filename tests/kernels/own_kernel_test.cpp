@@ -1,10 +1,13 @@
 // Kernels of a caller's own under the real NVRTC: what the compiler says is told in the caller's
 // lines, no file of the machine is read, and equal code is equal bytes wherever it is compiled.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "jitney/error.hpp"
 #include "jitney/kernel.hpp"
 #include "runtime/compiler.hpp"
+#include "runtime/parameter_bytes.hpp"
 #include "tests/kernels/nvrtc_here.hpp"
 
 namespace jitney::tests {
@@ -189,6 +193,31 @@ TEST_CASE("own kernels: no file is read, in whatever way it is included") {
             code.headers = {{"own/given.h", mark + include + "\n"}};
             code.source = "#include \"own/given.h\"\n__global__ void k(int* x) { *x = DISK; }\n";
             CHECK_THROWS_AS(compiled(code), Error);
+        }
+    }
+}
+
+TEST_CASE("own kernels: the machine code tells how many bytes their parameters have") {
+    if (!has_nvrtc()) return;
+    struct Kernel {
+        const char* parameters;
+        std::size_t bytes;
+    };
+    for (const Kernel& kernel :
+         {Kernel{"", 0}, Kernel{"int* x", 8}, Kernel{"char x, double y, float z, char w", 21},
+          Kernel{"Large x, char y", 2049}, Kernel{"const __grid_constant__ Large x", 2048}}) {
+        CAPTURE(kernel.parameters);
+        const std::string text = fmt::format(
+            "struct alignas(16) Large {{ int values[512]; }};\n"
+            "template <int n> __global__ void k({}) {{}}\n",
+            kernel.parameters);
+        const KernelCode code{.source = text, .function = "k<3>"};
+        for (const std::uint16_t arch :
+             std::initializer_list<std::uint16_t>{75, 80, 90, 100, 120}) {
+            CAPTURE(arch);
+            const cache::Entry entry =
+                runtime::compile(source_of(*own_kernel_of(code), {arch, 0})).entry;
+            CHECK(runtime::parameter_bytes(entry.payload, entry.lowered_name) == kernel.bytes);
         }
     }
 }

@@ -322,6 +322,7 @@ CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* o
     if (library_of(kernel) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     if (fake_cuda.parameter_count < 0) return CUDA_ERROR_NOT_SUPPORTED;
     if (index >= static_cast<std::size_t>(fake_cuda.parameter_count)) {
+        ++fake_cuda.failed_parameter_queries;
         return CUDA_ERROR_INVALID_VALUE;
     }
     *offset = fake_cuda.parameters.at(index).offset;

@@ -42,6 +42,7 @@ struct Cuda {
     std::atomic<int> shared_grants{0};
     std::atomic<int> shared_granted{0};  // the last
     std::atomic<int> large_clusters{0};  // kernels that were let have them
+    std::atomic<int> failed_parameter_queries{0};
     std::atomic<int> launches{0};
     std::atomic<int> allocations{0};  // stream-ordered
     std::atomic<int> frees{0};
