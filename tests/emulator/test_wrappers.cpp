@@ -2,8 +2,10 @@
 #include "tests/wrappers/cases.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "tests/emulator/machine/tensor_map.hpp"
 #include "tests/emulator/test_support.hpp"
 #include "tests/emulator/toys/wrappers.hpp"
 
@@ -31,8 +33,13 @@ wrappers::Words run(const wrappers::Call& call) {
     shape.block.x = call.threads;
     shape.cluster.x = call.cluster;
     shape.shared_bytes = call.shared_bytes;
-    void* arguments[] = {&from, &to};
-    launch(*found, shape, arguments, {.seed = run_seed()});
+    std::array<TensorMapBits, 2> maps{};
+    if (call.tensor) {
+        maps = {tensor_map_bits(from + wrappers::kHeaderWords, *call.tensor),
+                tensor_map_bits(to + wrappers::kHeaderWords, *call.tensor)};
+    }
+    void* arguments[] = {&maps, &from, &to};
+    launch(*found, shape, call.tensor ? arguments : arguments + 1, {.seed = run_seed()});
     wrappers::Words words(call.out.size());
     std::memcpy(words.data(), out.data(), out.bytes());
     return words;

@@ -4,12 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 
 #include "runtime/device.hpp"
 #include "runtime/launch.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/tensor_map.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/wrappers/cases.hpp"
 #include "tests/wrappers/source.hpp"
@@ -57,10 +59,16 @@ void start(const Call& call, const DeviceBuffer& in, const DeviceBuffer& out, St
     shape.cluster.x = call.cluster;
     shape.shared_bytes = call.shared_bytes;
     shape.programmatic_dependent = programmatic;
-    void* from = in.data();
-    void* to = out.data();
-    void* parameters[] = {&from, &to};
-    runtime::launch(kernel_of(call.kernel, call.shared_bytes), shape, parameters, stream);
+    auto* from = static_cast<unsigned*>(in.data());
+    auto* to = static_cast<unsigned*>(out.data());
+    std::array<runtime::TensorMap, 2> maps{};
+    if (call.tensor) {
+        maps = {runtime::make_tensor_map(from + wrappers::kHeaderWords, *call.tensor),
+                runtime::make_tensor_map(to + wrappers::kHeaderWords, *call.tensor)};
+    }
+    void* parameters[] = {&maps, &from, &to};
+    runtime::launch(kernel_of(call.kernel, call.shared_bytes), shape,
+                    call.tensor ? parameters : parameters + 1, stream);
 }
 
 Words run(const Call& call) {

@@ -333,6 +333,7 @@ const std::vector<Case>& cases() {
             {"mma of 8-bit formats", 89, &check_mma_8},
         };
         each.insert(each.end(), hopper_cases().begin(), hopper_cases().end());
+        each.insert(each.end(), tensor_copy_cases().begin(), tensor_copy_cases().end());
         return each;
     }();
     return all;
@@ -354,6 +355,8 @@ std::vector<std::string> kernels_of(int arch) {
                       "multiply_8_bits<kFp8E5m2, kFp8E5m2>"});
     }
     for (std::string& name : hopper_kernels_of(arch))
+        names.push_back(std::move(name));
+    for (std::string& name : tensor_copy_kernels_of(arch))
         names.push_back(std::move(name));
     return names;
 }

@@ -1,9 +1,13 @@
 // What the kernels of kernels.cuh have to make of what they are given, wherever they run.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "runtime/tensor_map.hpp"
 
 namespace jitney::wrappers {
 
@@ -18,7 +22,12 @@ struct Call {
     int shared_bytes = 0;
     Words in = {};
     Words out = {};  // as it is before the launch
+    // Of a kernel that takes two tensor maps before the other parameters: of tensors of this shape
+    // within `in` and within `out`, which begin behind kHeaderWords.
+    std::optional<runtime::TensorMapShape> tensor = {};
 };
+constexpr std::size_t kHeaderWords = 64;
+
 // What `out` is after it.
 using Run = std::function<Words(const Call& call)>;
 
@@ -34,10 +43,12 @@ struct Case {
     }
 };
 const std::vector<Case>& cases();
-const std::vector<Case>& hopper_cases();  // of them those of hopper_kernels.cuh
+const std::vector<Case>& hopper_cases();       // of them those of hopper_kernels.cuh
+const std::vector<Case>& tensor_copy_cases();  // and those of tensor_copy_kernels.cuh
 
 // The names of all kernels that such a GPU has instructions for.
 std::vector<std::string> kernels_of(int arch);
 std::vector<std::string> hopper_kernels_of(int arch);
+std::vector<std::string> tensor_copy_kernels_of(int arch);
 
 }  // namespace jitney::wrappers

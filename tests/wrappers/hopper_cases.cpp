@@ -78,6 +78,26 @@ void check_clusters(const Run& run, int) {
     }
 }
 
+void check_sends(const Run& run, int) {
+    for (const unsigned blocks : {2u, 4u, 8u}) {
+        Call call{.kernel = "sends_in_cluster",
+                  .blocks = 2 * blocks,
+                  .threads = 32,
+                  .cluster = blocks,
+                  .shared_bytes = 24};
+        call.in = {blocks, 0x3f800001u, 0x40000100u, 0xc0110000u, 0x12345678u};
+        call.out.assign(std::size_t{6} * call.blocks, 7);
+        const Words out = run(call);
+        for (unsigned block = 0; block < call.blocks; ++block) {
+            const unsigned sender = (block % blocks + blocks - 1) % blocks;
+            for (unsigned i = 0; i < 4; ++i)
+                CHECK(out[6 * block + i] == call.in[1 + i] + sender);
+            CHECK(out[6 * block + 4] == 0);
+            CHECK(out[6 * block + 5] == 1);
+        }
+    }
+}
+
 void check_registers(const Run& run, int) {
     Call call{.kernel = "shares_of_registers", .threads = 384};
     call.in = counting(384);
@@ -146,6 +166,7 @@ const std::vector<Case>& hopper_cases() {
         {"runs of bytes by the copy engine", 90, &check_bulk_stores},
         {"named barriers", 90, &check_named_barriers},
         {"clusters", 90, &check_clusters},
+        {"words sent within a cluster", 90, &check_sends},
         {"setmaxnreg", 90, &check_registers, 90},
         {"wgmma", 90, &check_products, 90},
     };
@@ -155,7 +176,8 @@ const std::vector<Case>& hopper_cases() {
 std::vector<std::string> hopper_kernels_of(int arch) {
     std::vector<std::string> names;
     if (arch >= 90) {
-        names = {"store_matrices", "phases", "bulk_stores", "named_barriers", "clusters"};
+        names = {"store_matrices", "phases",   "bulk_stores",
+                 "named_barriers", "clusters", "sends_in_cluster"};
     }
     if (arch == 90) {
         names.emplace_back("shares_of_registers");

@@ -1,5 +1,4 @@
-// The same as kernels.cuh for the wrappers of Hopper's instructions. Those of tensor copies take a
-// map, which words can't be: tests of the kernels that use them show what they do.
+// The same as kernels.cuh for the wrappers of Hopper's instructions.
 #if __CUDA_ARCH__ >= 900
 #include "common/bulk_copy.cuh"
 #include "common/cluster.cuh"
@@ -95,6 +94,36 @@ __global__ void named_barriers(const unsigned* in, unsigned* out) {
         named_barrier_wait(5, 128);
         out[own] = shared[63 - own];
     }
+}
+
+// Each block of a cluster sends 16 bytes of `in`, and its number more in each word, to the next
+// block, whose barrier counts them. out: what came, of each block, and whether the barrier's phase
+// had ended before anything was sent, and afterwards.
+__global__ void sends_in_cluster(const unsigned* in, unsigned* out) {
+    unsigned* const shared = reinterpret_cast<unsigned*>(shared_memory());
+    const SharedAddress landed = shared_address(shared + 4);
+    const unsigned blocks = in[0];
+    const unsigned own = block_in_cluster();
+    unsigned* const result = out + 6 * blockIdx.x;
+    if (threadIdx.x == 0) {
+        barrier_make(landed, 1);
+        fence_made_barriers();
+        barrier_arrive_expecting(landed, 16);
+        result[4] = barrier_has_ended(landed, 0) ? 1 : 0;
+    }
+    cluster_barrier();
+    if (threadIdx.x == 0) {
+        const unsigned next = (own + 1) % blocks;
+        float values[4];
+        for (unsigned i = 0; i < 4; ++i)
+            values[i] = __uint_as_float(in[1 + i] + own);
+        store_in_cluster(address_in_block(shared_address(shared), next),
+                         address_in_block(landed, next), values);
+    }
+    barrier_wait(landed, 0);
+    if (threadIdx.x < 4) result[threadIdx.x] = shared[threadIdx.x];
+    if (threadIdx.x == 0) result[5] = barrier_has_ended(landed, 0) ? 1 : 0;
+    cluster_barrier();
 }
 
 // Each block of a cluster waits for one arrival of every block, in both phases of its barrier. out:

@@ -9,6 +9,9 @@ constexpr const char* kKernels =
 constexpr const char* kHopperKernels =
 #include "tests/wrappers/hopper_kernels.inc"
     ;
+constexpr const char* kTensorCopyKernels =
+#include "tests/wrappers/tensor_copy_kernels.inc"
+    ;
 constexpr const char* kGpuKernels =
 #include "tests/wrappers/gpu_kernels.inc"
     ;
@@ -32,7 +35,8 @@ runtime::KernelSource source_of(const std::string& kernel, const std::string& ar
     runtime::KernelSource source;
     source.specialization = "wrapper " + kernel + " @" + arch;
     source.arch = arch;
-    source.translation_unit = std::string(kKernels) + kHopperKernels + kGpuKernels;
+    source.translation_unit =
+        std::string(kKernels) + kHopperKernels + kTensorCopyKernels + kGpuKernels;
     source.function = function_of(kernel);
     source.shared_bytes = shared_bytes;
     return source;

@@ -6,6 +6,7 @@
 #include "tests/wrappers/kernels.cuh"
 // Behind the others, whose headers it takes.
 #include "tests/wrappers/hopper_kernels.cuh"
+#include "tests/wrappers/tensor_copy_kernels.cuh"
 
 namespace jitney::toys {
 namespace {
@@ -44,6 +45,7 @@ const std::vector<Kernel> wrapper_kernels = {
     named<&bulk_stores>("bulk_stores"),
     named<&named_barriers>("named_barriers"),
     named<&clusters>("clusters"),
+    named<&sends_in_cluster>("sends_in_cluster"),
     named<&shares_of_registers>("shares_of_registers"),
 #define JITNEY_WARPGROUP(...) \
     named<&warpgroup_product<__VA_ARGS__>>("warpgroup_product<" #__VA_ARGS__ ">")
@@ -59,6 +61,10 @@ const std::vector<Kernel> wrapper_kernels = {
     JITNEY_WARPGROUP(kFp16, true, true, 1),
     JITNEY_WARPGROUP(kFp8E4m3, false, false, 1),
     JITNEY_WARPGROUP(kFp8E4m3, true, false, 2),
+    named<&boxes<2>>("boxes<2>"),
+    named<&boxes<4>>("boxes<4>"),
+    named<&boxes<5>>("boxes<5>"),
+    named<&boxes_for_blocks>("boxes_for_blocks"),
 };
 
 }  // namespace jitney::toys
