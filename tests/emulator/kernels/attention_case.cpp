@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -55,12 +57,16 @@ struct Tensors {
     std::optional<EmulatedTensor> mask;
 };
 
-// Of [batch, length, heads, head_dim].
-void make_rising(tests::HostTensor& k) {
+// Of [batch, length, heads, head_dim]: keys grow to ten times their size, or to less where a scale
+// above the usual one makes as large scores of them. Of scores of hundreds fp32 would keep too
+// little for what outputs are held to.
+void make_rising(tests::HostTensor& k, std::optional<double> scale) {
+    const double usual = 1.0 / std::sqrt(static_cast<double>(k.shape()[3]));
+    const double most = 10.0 * std::min(1.0, usual / scale.value_or(usual));
     const std::int64_t row = k.shape()[2] * k.shape()[3];
     for (std::int64_t i = 0; i < k.elements(); ++i) {
         const auto key = static_cast<double>(i / row % k.shape()[1]);
-        k.set(i, k.get(i) * (0.1 + 10.0 * key / static_cast<double>(k.shape()[1])));
+        k.set(i, k.get(i) * (0.1 + most * key / static_cast<double>(k.shape()[1])));
     }
 }
 
@@ -99,7 +105,7 @@ std::optional<policy::AttentionChoice> run_attention(const Covered& covered,
                                                      const AttentionCase& test,
                                                      tests::Random& random) {
     tests::AttentionProblem problem(test.shape, random, test.layouts);
-    if (test.rising) make_rising(problem.k);
+    if (test.rising) make_rising(problem.k, test.shape.scale);
     if (test.keep) {
         problem.mask->fill([&test](std::int64_t i) { return test.keep(i) ? 1.0 : 0.0; });
     }

@@ -249,6 +249,42 @@ void run_amax(const policy::Spec& spec, tests::Random& random) {
     run(spec, problem, 1, random);
 }
 
+// Gives each element of the operands the value that its place along K has.
+template <class A, class B>
+void fill_along_k(Fp8GemmProblem& problem, const A& a, const B& b) {
+    const auto fill = [](tests::HostTensor& operand, bool along_columns, std::int64_t shift,
+                         const auto& value) {
+        const std::int64_t columns = operand.shape()[1];
+        operand.fill([&](std::int64_t i) {
+            return value(along_columns ? i % columns - shift : i / columns);
+        });
+    };
+    fill(problem.a, !problem.test.trans_a, problem.test.a_rows.shift, a);
+    fill(problem.b, problem.test.trans_b, problem.test.b_rows.shift, b);
+}
+
+// The sums of the first two of three splits cancel each other, and that of the third is less than
+// the last bit of either: it is there in the result if they are added in their order, and lost if
+// whichever arrives last is added first.
+void run_order(const policy::Spec& spec, tests::Random& random) {
+    const std::int64_t tile_k = tile_k_of(spec);
+    Fp8GemmCase test = case_of(spec);
+    test.m = 5;
+    test.n = 16;
+    test.k = 3 * tile_k;
+    test.scale = 1.0;
+    if (is_aligned(spec)) align(spec, test);
+    Fp8GemmProblem problem(test, random);
+    fill_along_k(
+        problem, [&](std::int64_t k) { return k < 2 * tile_k ? 256.0 : 1.0; },
+        [&](std::int64_t k) {
+            if (k < 2 * tile_k) return k < tile_k ? 256.0 : -256.0;
+            return k == 2 * tile_k ? 0x1p-4 : 0.0;
+        });
+    if (problem.multiplier) problem.multiplier->fill([](std::int64_t) { return 1.0; });
+    run(spec, problem, 3, random);
+}
+
 // Sums are promoted every 128 of K at the latest. Numbers that 14 bits hold exactly for as long as
 // that, and no longer: what is added to them later, or to sums that were not promoted, is rounded.
 // A bias takes away all but a few units of what is exact, so that every format shows it.
@@ -271,16 +307,9 @@ void run_promotion(const policy::Spec& spec, tests::Random& random) {
     test.bias = DType::fp32;
     if (is_aligned(spec)) align(spec, test);
     Fp8GemmProblem problem(test, random);
-    const auto fill = [&](tests::HostTensor& operand, bool along_columns, std::int64_t shift,
-                          const auto& value) {
-        const std::int64_t columns = operand.shape()[1];
-        operand.fill([&](std::int64_t i) {
-            return value(along_columns ? i % columns - shift : i / columns);
-        });
-    };
-    fill(problem.a, !test.trans_a, test.a_rows.shift, [](std::int64_t) { return 1.0; });
-    fill(problem.b, test.trans_b, test.b_rows.shift,
-         [&](std::int64_t k) { return (k % 32 == 7 ? 1.0 : large) * unit; });
+    fill_along_k(
+        problem, [](std::int64_t) { return 1.0; },
+        [&](std::int64_t k) { return (k % 32 == 7 ? 1.0 : large) * unit; });
     const double products = static_cast<double>(test.k / 32);
     const double sum = products * (31.0 * large + 1.0);
     problem.bias->fill([&](std::int64_t) { return (5.0 - sum) * unit; });
@@ -351,6 +380,7 @@ TEST_CASE("fp8_gemm_mma") {
         run_edges(covered.spec, random);
         run_amax(covered.spec, random);
         run_promotion(covered.spec, random);
+        run_order(covered.spec, random);
         run_far(covered.spec, random);
         const int wanted = problems_a_line(3);
         for (int i = 0; i < wanted; ++i) {
