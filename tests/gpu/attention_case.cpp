@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "jitney/backend.hpp"
 #include "jitney/explain.hpp"
@@ -36,6 +37,43 @@ std::string spec_of(const AttentionCase& test) {
     std::optional<Scope> scope;
     if (!test.kernel.empty()) scope.emplace(test.kernel);
     return explain(args).chosen;
+}
+
+AttentionProblem problem_of(const AttentionCase& test, Random& random) {
+    const bool apart = !test.layout.order.empty() || !test.layout.padding.empty();
+    AttentionProblem problem(test.shape, random,
+                             apart ? AttentionLayouts::apart(test.layout) : AttentionLayouts());
+    problem.spoil_unseen(random);
+    return problem;
+}
+
+// The same problem for another kernel, or with another choice of results.
+bool is_same(const AttentionCase& a, const AttentionCase& b) {
+    return a.shape.text() == b.shape.text() && a.layout.order == b.layout.order &&
+           a.layout.padding == b.layout.padding;
+}
+
+// Cases of one problem, of which the reference is computed once.
+void run_same(std::span<const AttentionCase> cases, Random& random) {
+    const AttentionProblem problem = problem_of(cases.front(), random);
+    AttentionProblem expected = problem;
+    reference::attention(expected.reference_call());
+    for (const AttentionCase& test : cases) {
+        INFO(test.text(), " ", random.text());
+        const DeviceProblem device(problem);
+        {
+            std::optional<Scope> scope;
+            if (!test.kernel.empty()) scope.emplace(test.kernel);
+            attention(device.args(test.shape, test.lse));
+        }
+        const std::string ran = last_run();
+        INFO("ran ", ran);
+        CHECK(ran.find('<') != std::string::npos);
+        CHECK(ran.starts_with(test.kernel));
+        const HostTensor out = device.out.download();
+        const HostTensor lse = device.lse.download();
+        check_results(expected, out, test.lse ? &lse : nullptr);
+    }
 }
 
 }  // namespace
@@ -93,6 +131,10 @@ void prewarm_cases(const std::vector<AttentionCase>& cases) {
 void check_against_reference(AttentionProblem& problem, const HostTensor& out,
                              const HostTensor* lse) {
     reference::attention(problem.reference_call());
+    check_results(problem, out, lse);
+}
+
+void check_results(const AttentionProblem& problem, const HostTensor& out, const HostTensor* lse) {
     CHECK_MESSAGE(out.surroundings_intact(), "something was written beside the rows of out");
     const Comparison compared = compare(out, problem.out, tolerance_for(problem.shape.dtype));
     CHECK_MESSAGE(compared.within, compared.text);
@@ -105,31 +147,18 @@ void check_against_reference(AttentionProblem& problem, const HostTensor& out,
 }
 
 void run_case(const AttentionCase& test, Random& random) {
-    INFO(test.text(), " ", random.text());
-    const bool apart = !test.layout.order.empty() || !test.layout.padding.empty();
-    AttentionProblem problem(test.shape, random,
-                             apart ? AttentionLayouts::apart(test.layout) : AttentionLayouts());
-    problem.spoil_unseen(random);
-    const DeviceProblem device(problem);
-    {
-        std::optional<Scope> scope;
-        if (!test.kernel.empty()) scope.emplace(test.kernel);
-        attention(device.args(test.shape, test.lse));
-    }
-    const std::string ran = last_run();
-    INFO("ran ", ran);
-    CHECK(ran.find('<') != std::string::npos);
-    CHECK(ran.starts_with(test.kernel));
-    const HostTensor out = device.out.download();
-    const HostTensor lse = device.lse.download();
-    check_against_reference(problem, out, test.lse ? &lse : nullptr);
+    run_same(std::span(&test, 1), random);
 }
 
 void run_cases(const std::vector<AttentionCase>& cases) {
     prewarm_cases(cases);
     Random random = Random::fresh();
-    for (const AttentionCase& test : cases)
-        run_case(test, random);
+    for (auto first = cases.begin(); first != cases.end();) {
+        const auto end = std::find_if(
+            first, cases.end(), [&](const AttentionCase& test) { return !is_same(test, *first); });
+        run_same({first, end}, random);
+        first = end;
+    }
     MESSAGE(cases.size(), " problems, ", random.text());
 }
 

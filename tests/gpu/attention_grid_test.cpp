@@ -56,7 +56,7 @@ AttentionShape shape_of(std::int64_t batch, Lengths lengths, Heads heads, std::i
 
 }  // namespace
 
-TEST_CASE("lengths and head ratios") {
+TEST_CASE("lengths and head ratios" * doctest::test_suite(kLong)) {
     std::vector<AttentionCase> cases;
     std::size_t turn = 0;
     for (const Lengths& lengths : kLengths) {
@@ -91,7 +91,7 @@ TEST_CASE("every ratio of heads") {
     run_cases(cases);
 }
 
-TEST_CASE("head dimensions that are multiples of 8") {
+TEST_CASE("head dimensions that are multiples of 8" * doctest::test_suite(kLong)) {
     std::vector<AttentionCase> cases;
     for (std::int64_t head_dim = 8; head_dim <= 256; head_dim += 8) {
         const bool sampled = head_dim == 8 || head_dim == 40 || head_dim == 64 || head_dim == 80 ||
@@ -108,7 +108,7 @@ TEST_CASE("head dimensions that are multiples of 8") {
     run_cases(cases);
 }
 
-TEST_CASE("odd and large head dimensions") {
+TEST_CASE("odd and large head dimensions" * doctest::test_suite(kLong)) {
     std::vector<AttentionCase> cases;
     for (const std::int64_t head_dim :
          {1, 2, 7, 32, 40, 59, 64, 80, 96, 111, 128, 160, 192, 224, 256, 264, 384, 511, 512}) {

@@ -5,7 +5,8 @@
 
 namespace jitney::tests {
 
-TEST_CASE("random problems by the kernel that the policy chooses, and by random kernels") {
+TEST_CASE("random problems by the kernel that the policy chooses, and by random kernels" *
+          doctest::test_suite(kLong)) {
     Random random = Random::fresh();
     AttentionLimits limits;
     limits.q_len = 150;
@@ -13,7 +14,7 @@ TEST_CASE("random problems by the kernel that the policy chooses, and by random 
     limits.head_dims = {8, 40, 64, 72, 128, 136, 256, 33, 300};
     limits.dtypes = {DType::bf16, DType::fp16, DType::fp32};
     std::vector<AttentionCase> cases;
-    const std::size_t count = is_quick() ? 40 : 400;
+    const std::size_t count = is_quick() ? 40 : 300;
     while (cases.size() < count) {
         AttentionCase test;
         test.shape = random_attention_shape(random, limits);

@@ -76,4 +76,8 @@ bool is_quick();
 inline constexpr const char* kLargeMemory = "large memory";
 bool has_free_memory(int gib);
 
+// The test cases that take longest are in this suite, which tests/gpu/run begins with: the others
+// run beside them and not before.
+inline constexpr const char* kLong = "long";
+
 }  // namespace jitney::tests

@@ -54,7 +54,8 @@ TEST_CASE("fp8_gemm: sizes that are multiples of nothing") {
     }
 }
 
-TEST_CASE("fp8_gemm: four layouts, four pairs of formats, five outputs, three biases") {
+TEST_CASE("fp8_gemm: four layouts, four pairs of formats, five outputs, three biases" *
+          doctest::test_suite(kLong)) {
     if (!has_fp8_tensor_cores()) return;
     Random random = Random::fresh();
     // Each has tiles that lie beyond an edge.

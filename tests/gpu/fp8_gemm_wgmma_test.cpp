@@ -70,7 +70,8 @@ TEST_CASE("fp8_gemm on Hopper: every m up to 140, beside tiles and on them") {
     }
 }
 
-TEST_CASE("fp8_gemm on Hopper: four pairs of formats, five outputs, three biases, both sums") {
+TEST_CASE("fp8_gemm on Hopper: four pairs of formats, five outputs, three biases, both sums" *
+          doctest::test_suite(kLong)) {
     if (!has_kernel()) return;
     Random random = Random::fresh();
     std::size_t at = 0;

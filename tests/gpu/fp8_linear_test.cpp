@@ -177,7 +177,7 @@ void check_steps_in_a_graph(bool own_memory, bool planned) {
 
 }  // namespace
 
-TEST_CASE("fp8_linear: every format and recipe, several steps") {
+TEST_CASE("fp8_linear: every format and recipe, several steps" * doctest::test_suite(kLong)) {
     Random random = Random::fresh();
     for (const Fp8Formats formats : {Fp8Formats::e4m3, Fp8Formats::e5m2, Fp8Formats::hybrid}) {
         for (const Fp8Scaling scaling : {Fp8Scaling::delayed, Fp8Scaling::dynamic}) {

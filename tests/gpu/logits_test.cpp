@@ -90,7 +90,7 @@ TEST_CASE("logits functions: soft cap and ALiBi rebuilt, bit for bit") {
     }
 }
 
-TEST_CASE("logits functions: one that depends on all it is told") {
+TEST_CASE("logits functions: one that depends on all it is told" * doctest::test_suite(kLong)) {
     Random random = Random::fresh();
     for (const char* kernel : kKernels) {
         for (int i = 0; i < (is_quick() ? 2 : 5); ++i) {

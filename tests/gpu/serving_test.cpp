@@ -95,11 +95,12 @@ ServingOptions options_of(std::int64_t set, bool packed) {
 
 }  // namespace
 
-TEST_CASE("requests, pages and options by the chosen kernel, and by random kernels") {
+TEST_CASE("requests, pages and options by the chosen kernel, and by random kernels" *
+          doctest::test_suite(kLong)) {
     Random random = Random::fresh();
     std::vector<ServingCase> cases;
     std::vector<std::string> specs;
-    const std::size_t count = is_quick() ? 40 : 400;
+    const std::size_t count = is_quick() ? 40 : 300;
     static constexpr std::int64_t kDims[] = {64, 128, 40, 256};
     const ServingLimits limits = {
         .batch = 6, .q_len = 200, .kv_len = 700, .group = 8, .page_sizes = {1, 3, 5, 8, 16, 64}};

@@ -160,7 +160,8 @@ TEST_CASE("keys that a mask drops for all queries may be NaN") {
     }
 }
 
-TEST_CASE("pages before the first key that a query sees are not looked up") {
+TEST_CASE("pages before the first key that a query sees are not looked up" *
+          doctest::test_suite(kLong)) {
     Random random = Random::fresh();
     for (const DType dtype : {DType::bf16, DType::fp32}) {
         for (const KeyForm form :
