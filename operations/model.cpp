@@ -51,23 +51,15 @@ class Catalogue {
         for (const bool packed : {true, false}) {
             problem.packed = packed;
             problem.paged = paged;
-            add_invariant_or_not(problem);
+            add(attention_catalogue(problem, facts_));
             // A ragged batch sees the keys that come with it, too.
             if (packed && paged) {
                 problem.paged = false;
-                add_invariant_or_not(problem);
+                add(attention_catalogue(problem, facts_));
             }
         }
         if (part != LayerPart::decoder) return;
         problem.append = true;
-        add(attention_catalogue(problem, facts_));
-    }
-
-    // Ragged requests whose results may not depend on each other run another kernel on Hopper.
-    void add_invariant_or_not(AttentionProblem problem) {
-        add(attention_catalogue(problem, facts_));
-        if (!problem.packed) return;
-        problem.batch_invariant = true;
         add(attention_catalogue(problem, facts_));
     }
 

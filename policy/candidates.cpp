@@ -88,9 +88,6 @@ std::string reason_text(const Candidate& c) {
         case Reason::batch_invariant:
             return "its results are not those of the kernel that runs smaller batches: split the "
                    "batch";
-        case Reason::packed_invariant:
-            return "lets packed requests change each other's rounding, and these results have to "
-                   "be batch-invariant";
         case Reason::token_too_large:
             return fmt::format("heads times head_dim is {}, above {}", c.a, c.b);
         case Reason::too_many_tiles:

@@ -37,7 +37,6 @@ enum class Reason : std::uint8_t {
     too_many_keys,          // a: kv_len, b: limit
     token_too_large,        // a: elements a token, b: limit
     batch_invariant,        // the kernel of smaller batches can't run this one
-    packed_invariant,       // rows behind a request's last are another's, and tell when to scale
     too_many_tiles,         // a: across, b: down
 };
 

@@ -175,7 +175,8 @@ JITNEY_DEVICE void edit_logits_quickly(const AttentionParams& params, const Requ
             score *= params.softcap_scale;
             largest = fmaxf(largest, fabsf(score));
         }
-        if (__all_sync(kAllLanes, largest <= 1.0f)) {
+        // Rows of other requests, which packed ones have beside them, may not have a say.
+        if (C::queries == kDenseQueries && __all_sync(kAllLanes, largest <= 1.0f)) {
 #pragma unroll
             for (int i = 0; i < key_blocks * 4; ++i)
                 scores[i / 4][i % 4] = tanh_near_zero(scores[i / 4][i % 4]);

@@ -303,6 +303,22 @@ struct WgmmaConsumer {
         pack(state.weights, state.scores);
     }
 
+    // Rows behind a packed request's last are those of the next request: their maxima begin where
+    // no score rises above them, so that they never have a say in when the warp scales its rows.
+    JITNEY_DEVICE SoftmaxRows begin_rows(const Work& work) const {
+        SoftmaxRows begun = empty_rows();
+        if constexpr (C::queries == kPackedQueries) {
+            const WgmmaOutput<C> rows = {params, consumer};
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const bool own =
+                    rows.row(work.note(), half) <= work.note().last_row(params.attention.group);
+                if (!own) begun.maximum[half] = infinity();
+            }
+        }
+        return begun;
+    }
+
     // The first step of a tile of rows. Where there is one at work, its last product runs
     // meanwhile, and then it is written.
     template <bool ends_one>
@@ -318,7 +334,7 @@ struct WgmmaConsumer {
         q_before = q.stage;
         release_keys(next);
         const SoftmaxRows before = state.rows;
-        state.rows = empty_rows();
+        state.rows = begin_rows(next);
         softmax(state.scores, state.rows, next, masks, state.mask, state.scale_log2);
         if (next.steps_behind > 0) state.mask.load(params.attention, next.note(), next.next_key);
         if constexpr (ends_one) {

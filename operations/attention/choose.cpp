@@ -165,9 +165,6 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     if (is_decode(kernel) && p.packed) return reject(Reason::packed_queries);
     const bool wgmma = kernel == KernelId::attn_prefill_wgmma;
     if (wgmma && !p.mapped) return reject(Reason::not_mapped);
-    // A box of 64 rows reaches into the next request, whose rows count when a warp decides whether
-    // its accumulators are scaled anew.
-    if (wgmma && p.packed && p.batch_invariant) return reject(Reason::packed_invariant);
     if (!is_decode(kernel) && p.append) return reject(Reason::append_needs_decode);
     if (is_decode(kernel) && p.q_len > kMaxDecodeQueries) {
         return reject(Reason::too_many_queries, p.q_len, kMaxDecodeQueries);
@@ -214,11 +211,13 @@ bool prefers_decode(const AttentionProblem& p) {
 // Enough rows that share a tile to fill one of attn_prefill_wgmma: with fewer most of its products
 // are thrown away, as where heads of a group that shares no divisor with 64 have few queries.
 // Ragged requests it was never slower for, however short, where all heads of a group share a tile
-// (docs/hopper_ladder.md); else the mean request counts.
+// (docs/hopper_ladder.md); else the mean request counts, or, where results may not depend on the
+// others, none.
 bool prefers_wgmma(const AttentionProblem& p) {
     constexpr int rows = 128;
     const int together = heads_taken_together(KernelId::attn_prefill_wgmma, p);
     if (p.packed && together == p.group()) return true;
+    if (p.packed && p.batch_invariant) return false;
     return product(p.packed ? p.q_len / std::max(p.batch, 1) : p.q_len, together) >= rows;
 }
 

@@ -176,16 +176,15 @@ TEST_CASE("serving a model asks for nothing that its catalogue has not") {
                     random);
 }
 
-TEST_CASE("a Llama-3-8B server needs 16 kernels at most") {
+TEST_CASE("a Llama-3-8B server needs fewer than 16 kernels") {
     for (const char* name : {"sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"}) {
         CAPTURE(name);
         const DeviceFacts facts = typical_facts(parse_arch(name).value());
         const auto paged = model_catalogue(llama_3_8b(), CacheForm::paged, facts);
-        // On Hopper one kernel takes ragged prefill, however long, unless requests may not have any
-        // influence on each other.
-        const bool hopper = facts.arch == Arch{90, 'a'};
-        CHECK(paged.size() == (hopper ? 16 : 15));
-        CHECK(model_catalogue(llama_3_8b(), CacheForm::padded, facts).size() == (hopper ? 14 : 13));
+        // On Hopper one kernel takes ragged prefill, however long.
+        CHECK(paged.size() == (facts.arch == Arch{90, 'a'} ? 14 : 15));
+        CHECK(paged.size() < 16);
+        CHECK(model_catalogue(llama_3_8b(), CacheForm::padded, facts).size() == 13);
         // The first calls of a server come first.
         CHECK(paged.front().kernel == KernelId::attn_work_map);
         CHECK(paged.back().kernel == KernelId::attn_merge_states);

@@ -15,9 +15,12 @@ using policy::KernelId;
 using tests::KeyForm;
 using tests::ServingShape;
 
-// Keys that make several parts, and some that make one or none.
+// Keys that make several parts, and some that make one or none; of packed requests, several tiles.
 std::vector<std::int64_t> key_counts(const Covered& covered, tests::Random& random) {
-    if (!is_decode(covered.attention->kernel)) return {random.integer(60, 200)};
+    if (!is_decode(covered.attention->kernel)) {
+        return {covered.attention->problem.packed ? random.integer(270, 400)
+                                                  : random.integer(60, 200)};
+    }
     const std::int64_t step =
         covered.attention->kernel == KernelId::attn_decode_mma ? 4 * 4 * 32 : 4 * 32;
     return {random.integer(2 * step, 5 * step / 2), random.integer(0, step)};
@@ -40,6 +43,21 @@ ServingCall call_of(const tests::Company& company, tests::Random& random) {
             .max_kv_len = company.max_kv_len};
 }
 
+// Has the scores of all other requests differ by hundreds from tile to tile, so that their rows ask
+// for another scale again and again. Kernels read some of them together with the request's own.
+void stir_others(tests::Company& company) {
+    tests::ServingProblem& problem = company.problem;
+    const ServingShape& shape = problem.shape;
+    tests::HostTensor& q = problem.at("q");
+    for (std::int64_t request = 0; request < shape.batch(); ++request) {
+        if (request == company.place || shape.q_len(request) == 0) continue;
+        const std::int64_t first = problem.out_index(request, 0, 0);
+        const std::int64_t count = shape.q_len(request) * shape.heads() * shape.head_dim;
+        for (std::int64_t i = first; i < first + count; ++i)
+            q.set(i, 64 * q.get(i));
+    }
+}
+
 void run_request(const Covered& covered, const ServingShape& shape, tests::Random& random,
                  Seen& seen) {
     tests::ServingProblem alone(shape, random);
@@ -48,8 +66,12 @@ void run_request(const Covered& covered, const ServingShape& shape, tests::Rando
     for (tests::Company& company :
          tests::companies_of(alone, 70, shape.kv_lens.front() / 2 + 100, random)) {
         INFO(company.problem.shape.text(), ", request ", company.place);
-        const std::optional<ServingRun> ran =
-            run_serving(covered, company.problem, call_of(company, random), random);
+        ServingCall call = call_of(company, random);
+        if (shape.packed) {
+            stir_others(company);
+            call.compare = false;
+        }
+        const std::optional<ServingRun> ran = run_serving(covered, company.problem, call, random);
         if (!ran) return;  // another specialization
         splits = std::max(splits, ran->choice.splits);
         const std::vector<double> rows =
