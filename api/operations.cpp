@@ -211,6 +211,8 @@ OperationInfo info_of(std::string_view name, std::string_view call) {
     info.c_struct = fmt::format("jitney_{}_args", name);
     info.c_bytes = sizeof(typename CallFields<Args>::C);
     info.kernels = kernels_of(call);
+    if constexpr (requires { CallFields<Args>::problem; }) info.problem = CallFields<Args>::problem;
+    if constexpr (requires { CallFields<Args>::sizes; }) info.sizes = CallFields<Args>::sizes;
     describe<Args>(info.fields, 0);
     return info;
 }

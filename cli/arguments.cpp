@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 #include "cli/errors.hpp"
 
@@ -104,32 +105,37 @@ std::string text_of_shape(const Shape& shape) {
     return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+CLI::Option* add_value(CLI::App& command, const std::string& names, const std::string& type,
+                       const std::string& description, ReadValue read) {
+    std::string option = names;
+    if (const auto comma = names.find(','); comma != names.npos) option.replace(comma, 1, " or ");
+    const auto read_text = [option, read = std::move(read)](const std::string& text) {
+        read(option, text);
+    };
+    return command.add_option_function<std::string>(names, read_text, description)->type_name(type);
+}
+
+CLI::Option* add_choice(CLI::App& command, const std::string& names, std::vector<std::string> words,
+                        const std::string& description, std::function<void(std::size_t)> choose) {
+    const std::string form = fmt::format("{}", fmt::join(words, "|"));
+    return add_value(command, names, form, description,
+                     [words = std::move(words), choose = std::move(choose)](
+                         const std::string& option, const std::string& text) {
+                         const auto place = std::ranges::find(words, text);
+                         if (place == words.end()) {
+                             refuse(fmt::format("{} is \"{}\", and must be one of {}", option, text,
+                                                fmt::join(words, ", ")));
+                         }
+                         choose(static_cast<std::size_t>(place - words.begin()));
+                     });
+}
+
 CLI::Option* add_integer(CLI::App& command, const std::string& name, int& value, int minimum,
                          int maximum, const std::string& description) {
-    const auto read = [=, &value](const std::string& text) {
-        value = static_cast<int>(parse_integer(name, text, minimum, maximum));
-    };
-    return command.add_option_function<std::string>(name, read, description)->type_name("N");
-}
-
-CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<double>& value,
-                      double minimum, double maximum, const std::string& description) {
-    const auto read = [=, &value](const std::string& text) {
-        value = parse_real(name, text, minimum, maximum);
-    };
-    return command.add_option_function<std::string>(name, read, description)->type_name("X");
-}
-
-CLI::Option* add_shape(CLI::App& command, const std::string& name, Shape& value,
-                       const std::string& description) {
-    const auto read = [=, &value](const std::string& text) { value = parse_shape(name, text); };
-    return command.add_option_function<std::string>(name, read, description)->type_name("SHAPE");
-}
-
-CLI::Option* add_lengths(CLI::App& command, const std::string& name, std::vector<int>& ends,
-                         const std::string& description) {
-    const auto read = [=, &ends](const std::string& text) { ends = parse_lengths(name, text); };
-    return command.add_option_function<std::string>(name, read, description)->type_name("LENGTHS");
+    return add_value(command, name, "N", description,
+                     [=, &value](const std::string& option, const std::string& text) {
+                         value = static_cast<int>(parse_integer(option, text, minimum, maximum));
+                     });
 }
 
 CLI::Option* add_texts(CLI::App& command, const std::string& name, std::vector<std::string>& values,
@@ -140,17 +146,22 @@ CLI::Option* add_texts(CLI::App& command, const std::string& name, std::vector<s
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-CLI::Option* add_word(CLI::App& command, const std::string& name, std::string& value,
-                      std::vector<std::string> words, const std::string& description) {
-    const std::string form = fmt::format("{}", fmt::join(words, "|"));
-    const auto read = [=, &value](const std::string& text) {
-        if (std::find(words.begin(), words.end(), text) == words.end()) {
-            refuse(fmt::format("{} is \"{}\", and must be one of {}", name, text,
-                               fmt::join(words, ", ")));
-        }
-        value = text;
-    };
-    return command.add_option_function<std::string>(name, read, description)->type_name(form);
+CLI::Option* add_word(CLI::App& command, const std::string& names, std::string& value,
+                      const std::vector<std::string>& words, const std::string& description) {
+    return add_choice(command, names, words, description,
+                      [words, &value](std::size_t place) { value = words[place]; });
+}
+
+CLI::Option* add_format(CLI::App& command, const std::string& names, std::string& format,
+                        const std::string& description) {
+    return add_word(command, names, format, {"fp32", "fp16", "bf16"}, description);
+}
+
+void require_dims(const std::string& what, const Shape& shape, std::size_t dims,
+                  const std::string& meaning) {
+    if (shape.size() != dims) {
+        refuse(fmt::format("{} is {}, and must be {}", what, text_of_shape(shape), meaning));
+    }
 }
 
 }  // namespace jitney::cli

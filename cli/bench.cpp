@@ -14,6 +14,7 @@
 #include "cli/bench_data.hpp"
 #include "cli/bench_gpu.hpp"
 #include "cli/bench_limits.hpp"
+#include "cli/bench_problem.hpp"
 #include "cli/errors.hpp"
 #include "cli/output.hpp"
 
@@ -161,10 +162,28 @@ Result on_host(const BenchOptions& options, const std::function<BenchCall(Device
     return result;
 }
 
+struct ProblemOptions : BenchOptions {
+    FieldProblem problem;
+
+    explicit ProblemOptions(const OperationInfo& operation) : problem(operation) {}
+};
+
+int bench_problem(const ProblemOptions& options, bool json) {
+    const BackendChoice backend = choose_backend(options.backend);
+    const BenchWork work = work_of(options.problem);
+    const auto make = [&options](Device device) { return call_of(options.problem, device); };
+    const Result result =
+        backend.gpu ? on_gpu(*backend.gpu, options, make) : on_host(options, make);
+    if (result.ran.empty())
+        refuse("there is nothing to compute in this problem, and nothing to time");
+    print_result(work, result, json);
+    return kSuccess;
+}
+
 }  // namespace
 
-void BenchOptions::add_to(CLI::App& command) {
-    backend.add_to(command, operation_of(command));
+void BenchOptions::add_to(CLI::App& command, const OperationInfo& operation) {
+    backend.add_to(command, operation);
     add_integer(command, "--samples", samples, 1, 1000000,
                 "Samples to take (as many as fit into three seconds)");
 }
@@ -177,23 +196,17 @@ double Samples::at(double fraction) const {
     return std::lerp(sorted[below], sorted[above], place - std::floor(place));
 }
 
-int run_bench(const BenchOptions& options, const BenchWork& work,
-              const std::function<BenchCall(Device)>& make, bool json) {
-    const BackendChoice backend = choose_backend(options.backend);
-    const Result result =
-        backend.gpu ? on_gpu(*backend.gpu, options, make) : on_host(options, make);
-    if (result.ran.empty())
-        refuse("there is nothing to compute in this problem, and nothing to time");
-    print_result(work, result, json);
-    return kSuccess;
-}
-
 void add_bench(CLI::App& root, Request& request) {
     CLI::App& group = add_group(root, request, "bench",
                                 "Time one operation: median, spread, and the share of the limit");
-    add_bench_attention(group, request);
-    add_bench_rotary(group, request);
-    add_bench_fp8_gemm(group, request);
+    for (const OperationInfo& operation : operations()) {
+        const auto options = std::make_shared<ProblemOptions>(operation);
+        CLI::App& command =
+            add_command(group, request, command_of(operation), operation.does,
+                        [options](bool json) { return bench_problem(*options, json); });
+        options->problem.add_to(command);
+        options->add_to(command, operation);
+    }
 }
 
 }  // namespace jitney::cli

@@ -18,7 +18,7 @@ struct BenchOptions {
     BackendOptions backend;
     int samples = 0;  // 0: as many as fit into about three seconds
 
-    void add_to(CLI::App& command);
+    void add_to(CLI::App& command, const OperationInfo& operation);
 };
 
 // What one call computes and moves.
@@ -43,14 +43,5 @@ struct Samples {
 
     double at(double fraction) const;  // 0.5: the median
 };
-
-// Runs and reports; `make` makes as many independent calls as the caches of the machine need.
-int run_bench(const BenchOptions& options, const BenchWork& work,
-              const std::function<BenchCall(Device)>& make, bool json);
-
-// One a file.
-void add_bench_attention(CLI::App& group, Request& request);
-void add_bench_rotary(CLI::App& group, Request& request);
-void add_bench_fp8_gemm(CLI::App& group, Request& request);
 
 }  // namespace jitney::cli

@@ -177,6 +177,7 @@ DType CallTensors::dtype_of_result(const OperationField& field) const {
     if (name.empty() && !field.like.empty()) {
         if (const CallTensor* const like = find(field.like)) return like->host.dtype;
         name = options_.word(field.like);
+        if (name.empty()) name = options_.dtype_of_result(field.like);
     }
     if (const auto dtype = dtype_named(name)) return *dtype;
     return dtype_named(field.dtypes.at(0)).value();
@@ -187,7 +188,8 @@ void CallTensors::make(const OperationField& field) {
         const std::string& asked = field.group.empty() ? field.name : field.group;
         const bool wanted = field.when == "always" ||
                             (field.when.empty() ? options_.holds(asked) : has(field.when));
-        if (!wanted) return;
+        const auto told = source_.asks_for ? source_.asks_for(field) : std::nullopt;
+        if (!told.value_or(wanted)) return;
     }
     const auto shape = sizes_.shape_of(field.shape);
     if (!shape) refuse_shape(field);

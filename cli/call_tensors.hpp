@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ struct TensorSource {
     std::function<const Tensor*(std::string_view name)> find;  // null: there is none
     std::string name;                                          // "in.safetensors"
     bool has_memory;  // results have some too, in host memory
+    // Whether a result that may be left out is made; no value: as its field says. Empty: likewise.
+    std::function<std::optional<bool>(const OperationField& result)> asks_for = {};
 };
 
 class CallTensors {

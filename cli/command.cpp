@@ -28,8 +28,4 @@ std::string command_of(const OperationInfo& operation) {
     return name;
 }
 
-const OperationInfo& operation_of(const CLI::App& command) {
-    return *std::ranges::find(operations(), command.get_name(), command_of);
-}
-
 }  // namespace jitney::cli

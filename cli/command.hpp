@@ -27,10 +27,8 @@ CLI::App& add_command(CLI::App& parent, Request& request, const std::string& nam
 CLI::App& add_group(CLI::App& parent, Request& request, const std::string& name,
                     const std::string& description);
 
-// The name of an operation's command, "append-kv"; and the operation of the command that is called
-// after it.
+// The name of an operation's command, "append-kv".
 std::string command_of(const OperationInfo& operation);
-const OperationInfo& operation_of(const CLI::App& command);
 
 // One a file.
 void add_prewarm(CLI::App& root, Request& request);

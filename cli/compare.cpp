@@ -37,8 +37,10 @@ void ExpectOptions::add_to(CLI::App& command) {
         .add_option("--expect", file,
                     "Compare the results with this file's tensors; fail above the tolerance")
         ->type_name("FILE.safetensors");
-    add_real(command, "--tolerance", tolerance, 0, std::numeric_limits<double>::max(),
-             "Largest absolute error allowed (0.02)");
+    add_value(command, "--tolerance", "X", "Largest absolute error allowed (0.02)",
+              [this](const std::string& option, const std::string& text) {
+                  tolerance = parse_real(option, text, 0, std::numeric_limits<double>::max());
+              });
 }
 
 void ExpectOptions::check() const {

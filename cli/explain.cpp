@@ -1,27 +1,19 @@
 // jitney explain OP: which specialization a problem gets, in which geometry, and why not the
 // others.
-#include "jitney/explain.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <variant>
 
-#include "cli/append_kv_problem.hpp"
-#include "cli/attention_problem.hpp"
+#include "cli/arguments.hpp"
 #include "cli/backend_choice.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
 #include "cli/field_problem.hpp"
-#include "cli/linear_problem.hpp"
-#include "cli/merge_states_problem.hpp"
 #include "cli/output.hpp"
-#include "cli/problem.hpp"
 #include "jitney/backend.hpp"
 #include "jitney/operations.hpp"
 
@@ -29,12 +21,13 @@ namespace jitney::cli {
 
 namespace {
 
-template <class Problem>
 struct Options {
-    Problem problem{};
+    FieldProblem problem;
     std::string arch;
     std::string force;
     int device = -1;
+
+    explicit Options(const OperationInfo& operation) : problem(operation) {}
 };
 
 void print_table(const Json& candidates) {
@@ -103,62 +96,18 @@ void print_explanation(const std::string& text, bool json) {
     print_table(explanation["candidates"]);
 }
 
-template <class Args>
-std::string explained(const Args& args, const std::string& arch) {
-    return json_of(explain(args, arch));
-}
-std::string explained(const MergeStatesCall& call, const std::string& arch) {
-    return explained(call.arguments(), arch);
-}
-std::string explained(const FieldProblem::Call& call, const std::string& arch) {
-    return explain_operation(call.operation, call.args->args(), arch);
-}
-template <class... Args>
-std::string explained(const std::variant<Args...>& calls, const std::string& arch) {
-    return std::visit([&](const auto& args) { return explained(args, arch); }, calls);
-}
-
-template <class Problem>
-int explain_problem(const Options<Problem>& options, bool json) {
+int explain_problem(const Options& options, bool json) {
     if (!options.arch.empty() && options.device >= 0) {
         refuse("--arch and --device both name what to explain for: leave one of them out");
     }
     std::optional<Scope> scope;
     if (!options.force.empty()) scope.emplace(options.force);
-    const Device device = {DeviceType::cuda, options.device < 0 ? 0 : options.device};
-    print_explanation(explained(options.problem.arguments(device), options.arch), json);
+    const auto call =
+        options.problem.call({DeviceType::cuda, options.device < 0 ? 0 : options.device});
+    print_explanation(
+        explain_operation(call->operation().name, call->arguments()->args(), options.arch), json);
     return kSuccess;
 }
-
-template <class Problem>
-void add_problem(CLI::App& group, Request& request, const OperationInfo& operation,
-                 Options<Problem> made = {}) {
-    const auto options = std::make_shared<Options<Problem>>(std::move(made));
-    CLI::App& command =
-        add_command(group, request, command_of(operation), operation.does,
-                    [options](bool json) { return explain_problem(*options, json); });
-    options->problem.add_to(command);
-    command.add_option("--arch", options->arch, "For a common GPU of this architecture: sm_90a")
-        ->type_name("ARCH");
-    add_integer(command, "--device", options->device, 0, 63, "For this GPU (0)");
-    if constexpr (requires { options->problem.logits; }) {
-        options->problem.logits.add_to(command, "With the logits function in this file");
-        add_force(command, operation, options->force, "As where this kernel is asked for by name");
-    }
-}
-
-// Those whose problems are told in fewer words than their fields.
-using AddProblem = void (*)(CLI::App& group, Request& request, const OperationInfo& operation);
-template <class Problem>
-constexpr AddProblem kShort =
-    [](CLI::App& group, Request& request, const OperationInfo& operation) {
-        add_problem<Problem>(group, request, operation);
-    };
-const std::map<std::string_view, AddProblem> kShortProblems = {
-    {"attention", kShort<AttentionProblem>},      {"rotary", kShort<RotaryProblem>},
-    {"append_kv", kShort<AppendKvProblem>},       {"merge_states", kShort<MergeStatesProblem>},
-    {"fp8_quantize", kShort<Fp8QuantizeProblem>}, {"fp8_gemm", kShort<Fp8GemmProblem>},
-    {"fp8_linear", kShort<Fp8LinearProblem>}};
 
 }  // namespace
 
@@ -166,12 +115,16 @@ void add_explain(CLI::App& root, Request& request) {
     CLI::App& group = add_group(root, request, "explain",
                                 "Say which specialization a problem gets, and why not the others");
     for (const OperationInfo& operation : operations()) {
-        const auto told = kShortProblems.find(operation.name);
-        if (told != kShortProblems.end()) {
-            told->second(group, request, operation);
-        } else {
-            add_problem<FieldProblem>(group, request, operation, {FieldProblem(operation), {}, {}});
-        }
+        const auto options = std::make_shared<Options>(operation);
+        CLI::App& command =
+            add_command(group, request, command_of(operation), operation.does,
+                        [options](bool json) { return explain_problem(*options, json); });
+        options->problem.add_to(command);
+        command
+            .add_option("--arch", options->arch, "For a common GPU of this architecture: sm_90a")
+            ->type_name("ARCH");
+        add_integer(command, "--device", options->device, 0, 63, "For this GPU (0)");
+        add_force(command, operation, options->force, "As where this kernel is asked for by name");
     }
 }
 

@@ -1,7 +1,6 @@
 #include "cli/field_options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -61,39 +60,31 @@ std::int64_t least_of(const OperationField& field) {
 }  // namespace
 
 void FieldOptions::add(CLI::App& command, const OperationField& field) {
-    const std::string option = option_of(field.name);
+    if (command.get_option_no_throw(option_of(field.name)) != nullptr) return;
     const std::string names = names_of(field.name, field.option);
-    const auto add_value = [&](const char* type, std::string_view otherwise, auto read) {
-        command
-            .add_option_function<std::string>(names, std::move(read), described(field, otherwise))
-            ->type_name(type);
-    };
+    const std::string description = described(field, field.default_value);
     const std::string& name = field.name;
     if (field.kind == Kind::flag) {
         command.add_flag_function(
             names, [this, name](std::int64_t) { flags_.insert(name); }, field.meaning);
     } else if (field.kind == Kind::integer) {
         const std::int64_t least = least_of(field);
-        add_value("N", field.default_value, [=, this](const std::string& text) {
-            integers_[name] = parse_integer(option, text, least, std::numeric_limits<int>::max());
-        });
+        add_value(command, names, "N", description,
+                  [=, this](const std::string& option, const std::string& text) {
+                      integers_[name] =
+                          parse_integer(option, text, least, std::numeric_limits<int>::max());
+                  });
     } else if (field.kind == Kind::number) {
         constexpr double most = std::numeric_limits<float>::max();
         const double least = field.optional ? std::numeric_limits<float>::denorm_min() : -most;
-        add_value("X", field.default_value, [=, this](const std::string& text) {
-            numbers_[name] = parse_real(option, text, least, most);
-        });
-    } else if (field.kind == Kind::word) {
-        const std::vector<std::string> words = field.words;
-        add_value(fmt::format("{}", fmt::join(words, "|")).c_str(), field.default_value,
-                  [=, this](const std::string& text) {
-                      const auto place = std::ranges::find(words, text);
-                      if (place == words.end()) {
-                          refuse(fmt::format("{} is \"{}\", and must be one of {}", option, text,
-                                             fmt::join(words, ", ")));
-                      }
-                      integers_[name] = place - words.begin();
+        add_value(command, names, "X", description,
+                  [=, this](const std::string& option, const std::string& text) {
+                      numbers_[name] = parse_real(option, text, least, most);
                   });
+    } else if (field.kind == Kind::word) {
+        add_choice(command, names, field.words, description, [this, name](std::size_t place) {
+            integers_[name] = static_cast<std::int64_t>(place);
+        });
     } else if (field.kind == Kind::logits) {
         logits_.add_to(command,
                        "Edit the scores by the logits function in this file, whose parameters are "
@@ -111,34 +102,27 @@ void FieldOptions::add_result(CLI::App& command, const OperationField& field) {
             field.group.empty() ? "Give it, too: " + field.meaning : "Give what backward needs");
     }
     if (field.dtypes.size() < 2 || !field.group.empty()) return;
-    const std::string option = option_of(field.name + "_format");
-    const std::vector<std::string> words = field.dtypes;
-    command
-        .add_option_function<std::string>(
-            names_of(field.name + "_format", asked ? "" : field.option),
-            [=, this, key = field.name](const std::string& text) {
-                if (std::ranges::find(words, text) == words.end()) {
-                    refuse(fmt::format("{} is \"{}\", and must be one of {}", option, text,
-                                       fmt::join(words, ", ")));
-                }
-                dtypes_[key] = text;
-            },
-            fmt::format("Format of {} ({})", field.name,
-                        field.like.empty() ? field.dtypes.front() : "that of " + field.like))
-        ->type_name(fmt::format("{}", fmt::join(words, "|")));
+    add_choice(command, names_of(field.name + "_format", asked ? "" : field.option), field.dtypes,
+               fmt::format("Format of {} ({})", field.name,
+                           field.like.empty() ? field.dtypes.front() : "that of " + field.like),
+               [this, key = field.name, words = field.dtypes](std::size_t place) {
+                   dtypes_[key] = words[place];
+               });
 }
 
-void FieldOptions::add_to(CLI::App& command, bool results) {
+void FieldOptions::add_to(CLI::App& command) {
     for (const OperationField& field : operation_.fields) {
         add(command, field);
-        if (results && field.use == Use::written) add_result(command, field);
+        if (field.use == Use::written) add_result(command, field);
     }
 }
 
 bool FieldOptions::holds(std::string_view condition) const {
     const std::size_t equals = condition.find('=');
     if (equals != condition.npos) {
-        return word(condition.substr(0, equals)) == condition.substr(equals + 1);
+        const std::string_view field = condition.substr(0, equals);
+        const std::string_view value = condition.substr(equals + 1);
+        return word(field) == value || dtype_of_result(field) == value;
     }
     return flags_.contains(condition) || integers_.contains(condition) ||
            numbers_.contains(condition);
@@ -169,8 +153,8 @@ std::string FieldOptions::dtype_of_result(std::string_view field) const {
     return given == dtypes_.end() ? std::string() : given->second;
 }
 
-void FieldOptions::set(CCall& call) const {
-    for (const OperationField& field : operation_.fields) {
+void FieldOptions::set(CCall& call, const OperationInfo& operation) const {
+    for (const OperationField& field : operation.fields) {
         if (field.kind == Kind::flag) {
             call.set(field, std::int64_t{flags_.contains(field.name)});
         } else if (field.kind == Kind::number) {

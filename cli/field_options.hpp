@@ -28,10 +28,15 @@ class FieldOptions {
   public:
     explicit FieldOptions(const OperationInfo& operation) : operation_(operation) {}
 
-    // For a run, those of results too.
-    void add_to(CLI::App& command, bool results);
+    // Those that the command does not have yet.
+    void add_to(CLI::App& command);
+    // As options of the command's own say them: the place of a field's word, and a result's dtype.
+    void choose(const std::string& field, std::int64_t place) { integers_[field] = place; }
+    void choose_dtype(const std::string& result, const std::string& dtype) {
+        dtypes_[result] = dtype;
+    }
 
-    // Whether the command line gave the field, or, after '=', whether that is its word.
+    // Whether the command line gave the field, or, after '=', whether that is its word or dtype.
     bool holds(std::string_view condition) const;
     // Of a word's field its place, of others its value or default; nothing where it has none.
     std::optional<std::int64_t> integer(const OperationField& field) const;
@@ -41,8 +46,8 @@ class FieldOptions {
     std::string dtype_of_result(std::string_view field) const;
     const LogitsOption& logits() const { return logits_; }
 
-    // Puts all that are numbers, flags and words into a call.
-    void set(CCall& call) const;
+    // Puts all that are numbers, flags and words into a call of an operation with these fields.
+    void set(CCall& call, const OperationInfo& operation) const;
 
   private:
     void add(CLI::App& command, const OperationField& field);

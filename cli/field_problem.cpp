@@ -4,65 +4,122 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 
-#include "cli/call_tensors.hpp"
-#include "cli/problem.hpp"
+#include "cli/arguments.hpp"
 
 namespace jitney::cli {
 
 namespace {
 
-bool is_input(const OperationField& field) {
-    return field.use == OperationField::Use::read || field.use == OperationField::Use::updated;
-}
+using Says = ProblemOption::Says;
 
-template <class Visit>
-void for_each_input(const OperationInfo& operation, const Visit& visit) {
-    for (const OperationField& field : operation.fields) {
-        std::ranges::for_each(field.elements, visit);
-        if (is_input(field)) visit(field);
-    }
+const OperationField* find(const OperationInfo& operation, std::string_view name) {
+    const auto found = std::ranges::find(operation.fields, name, &OperationField::name);
+    return found == operation.fields.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-void FieldProblem::add_to(CLI::App& command) {
-    add_format(command, format_, "Format of tensors that may have it, unless told apart (bf16)");
-    for_each_input(*operation_, [&](const OperationField& field) {
-        add_shape(command, option_of(field.name), shapes_[field.name],
-                  fmt::format("Shape of {}, {}: {}", field.name, field.shape, field.meaning));
-        if (field.dtypes.size() < 2) return;
-        add_word(command, option_of(field.name + "_format"), formats_[field.name], field.dtypes,
-                 fmt::format("Format of {}", field.name));
-    });
-    options_.add_to(command, true);
+void FieldProblem::add_short(CLI::App& command, const ProblemOption& option) {
+    const std::string name = option.name;
+    const auto give = [this, name] { told_.options.insert(name); };
+    const auto add = [&](const char* type, auto read) {
+        add_value(command, "--" + name, type, option.meaning,
+                  [=](const std::string& written, const std::string& text) {
+                      give();
+                      read(written, text);
+                  });
+    };
+    switch (option.says) {
+        case Says::flag:
+        case Says::operation:
+            command.add_flag_function(
+                "--" + name, [give](std::int64_t) { give(); }, option.meaning);
+            break;
+        case Says::shape:
+            add("SHAPE", [this, name](const std::string& written, const std::string& text) {
+                told_.shapes[name] = parse_shape(written, text);
+            });
+            break;
+        case Says::size:
+            add("N", [this, of = std::string(option.of), least = option.least](
+                         const std::string& written, const std::string& text) {
+                told_.sizes[of] =
+                    parse_integer(written, text, least, std::numeric_limits<int>::max());
+            });
+            break;
+        case Says::lengths:
+            add("LENGTHS", [this](const std::string& written, const std::string& text) {
+                told_.ends = parse_lengths(written, text);
+            });
+            break;
+        case Says::choice: {
+            std::vector<std::string> words;
+            for (const std::string_view word : split(option.of, "|"))
+                words.emplace_back(word);
+            cli::add_word(command, "--" + name, told_.choices[name], words, option.meaning);
+            break;
+        }
+        case Says::word:
+            add_word(command, option);
+            break;
+        case Says::nothing:
+            break;
+    }
 }
 
-FieldProblem::Call FieldProblem::arguments(Device device) const {
-    TensorsByName tensors;
-    for_each_input(*operation_, [&](const OperationField& field) {
-        const auto shape = shapes_.find(field.name);
-        if (shape == shapes_.end() || shape->second.empty()) return;
-        const auto told = formats_.find(field.name);
-        std::string format = told == formats_.end() ? std::string() : told->second;
-        if (format.empty()) {
-            const bool may = std::ranges::find(field.dtypes, format_) != field.dtypes.end();
-            format = may ? format_ : field.dtypes.front();
+// The words of a field, or the dtypes of tensors that may be left out, and "none".
+void FieldProblem::add_word(CLI::App& command, const ProblemOption& option) {
+    std::vector<std::string> fields;
+    for (const std::string_view each : split(option.of, "|"))
+        fields.emplace_back(each);
+    const OperationField& first = *find(operation_, fields.front());
+    const bool word = first.kind == OperationField::Kind::word;
+    std::vector<std::string> words = word ? first.words : first.dtypes;
+    words.insert(words.begin(), "none");
+    const auto choose = [this, name = option.name, words, fields, word](std::size_t place) {
+        if (place == 0) return;
+        told_.options.insert(name);
+        for (const std::string& field : fields) {
+            if (word) {
+                options_.choose(field, static_cast<std::int64_t>(place) - 1);
+            } else {
+                options_.choose_dtype(field, words[place]);
+                told_.formats[field] = words[place];
+            }
         }
-        tensors.emplace(field.name, Tensor::contiguous(nullptr, dtype_named(format).value(),
-                                                       shape->second, device));
-    });
-    const auto find = [&tensors](std::string_view name) {
-        const auto found = tensors.find(name);
-        return found == tensors.end() ? nullptr : &found->second;
     };
-    const TensorSource source{tensors, find, "the problem", false};
-    const CallTensors all(*operation_, options_, source);
-    Call call{operation_->name, std::make_unique<CCall>(*operation_)};
-    options_.set(*call.args);
-    for (const CallTensor& tensor : all.all())
-        set(*call.args, tensor, tensor.host);
-    return call;
+    add_choice(command, fmt::format("--{}", option.name), words, option.meaning, choose);
+}
+
+void FieldProblem::add_field(CLI::App& command, const OperationField& field) {
+    using Use = OperationField::Use;
+    for (const OperationField& element : field.elements)
+        add_field(command, element);
+    if (field.use != Use::read && field.use != Use::updated) return;
+    const std::string& name = field.name;
+    const std::string option = option_of(name);
+    if (command.get_option_no_throw(option) == nullptr) {
+        add_value(command, option, "SHAPE",
+                  fmt::format("Shape of {}, {}: {}", name, field.shape, field.meaning),
+                  [this, name](const std::string& written, const std::string& text) {
+                      told_.shapes[name] = parse_shape(written, text);
+                  });
+    }
+    if (field.dtypes.size() < 2) return;
+    cli::add_word(command, option_of("format_" + name) + "," + option_of(name + "_format"),
+                  told_.formats[name], field.dtypes, fmt::format("Format of {}", name));
+}
+
+void FieldProblem::add_to(CLI::App& command) {
+    for (const ProblemOption& option : operation_.problem)
+        add_short(command, option);
+    for (const OperationField& field : operation_.fields)
+        add_field(command, field);
+    add_format(command, "--format,--dtype", told_.format,
+               "Format of tensors that may have it, unless told apart (bf16)");
+    options_.add_to(command);
 }
 
 }  // namespace jitney::cli

@@ -1,14 +1,13 @@
-// A call that explain is asked about, told by its fields: shapes instead of tensors.
+// A call that explain and bench are asked about: shapes and options instead of tensors, as the list
+// of fields and the short forms beside it (jitney/problem.hpp) have them.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "cli/arguments.hpp"
-#include "cli/c_call.hpp"
 #include "cli/field_options.hpp"
+#include "cli/problem_call.hpp"
 
 namespace CLI {
 class App;
@@ -18,24 +17,27 @@ namespace jitney::cli {
 
 class FieldProblem {
   public:
-    struct Call {
-        std::string_view operation;
-        std::unique_ptr<CCall> args;
-    };
-
     explicit FieldProblem(const OperationInfo& operation)
-        : operation_(&operation), options_(operation) {}
+        : operation_(operation), options_(operation) {}
 
     void add_to(CLI::App& command);
-    // The call, its pointers null.
-    Call arguments(Device device) const;
+    // On a device, its pointers null. Throws Error.
+    std::shared_ptr<const ProblemCall> call(Device device) const {
+        return std::make_shared<ProblemCall>(operation_, told_, options_, device);
+    }
+
+    const FieldOptions& options() const { return options_; }
+    // Where each request's rows end, after a 0; empty: not known.
+    const std::vector<int>& ends() const { return told_.ends; }
 
   private:
-    const OperationInfo* operation_;
+    void add_field(CLI::App& command, const OperationField& field);
+    void add_short(CLI::App& command, const ProblemOption& option);
+    void add_word(CLI::App& command, const ProblemOption& option);
+
+    const OperationInfo& operation_;
     FieldOptions options_;
-    std::map<std::string, Shape, std::less<>> shapes_;
-    std::map<std::string, std::string, std::less<>> formats_;
-    std::string format_ = "bf16";
+    ToldProblem told_;
 };
 
 }  // namespace jitney::cli

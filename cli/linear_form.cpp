@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/arguments.hpp"
-#include "cli/problem.hpp"
+#include "cli/field_options.hpp"
 
 namespace jitney::cli {
 
@@ -23,8 +23,7 @@ void LinearForm::add_to(CLI::App& command) {
         "Formats of a linear layer's codes; hybrid is e4m3, and e5m2 of the gradient (hybrid)");
     add_word(command, kScaling, scaling, {"delayed", "dynamic"},
              "Whether they are scaled by earlier steps, or by the tensor's own amax (delayed)");
-    add_word(command, kFormat, format, {"fp32", "fp16", "bf16"},
-             "Format of a linear layer's tensors (bf16)");
+    add_format(command, kFormat, format, "Format of a linear layer's tensors (bf16)");
     add_word(command, kBias, bias, {"none", "bf16", "fp32"},
              "Format of a linear layer's bias (none)");
     command.add_flag(kFastAccum, fast_accum,
@@ -41,12 +40,11 @@ Fp8Recipe LinearForm::recipe() const {
 }
 
 DType LinearForm::dtype() const {
-    return format.empty() ? DType::bf16 : dtype_of(format);
+    return dtype_named(format).value_or(DType::bf16);
 }
 
 std::optional<DType> LinearForm::bias_dtype() const {
-    if (bias.empty() || bias == "none") return std::nullopt;
-    return dtype_of(bias);
+    return dtype_named(bias);
 }
 
 std::string LinearForm::given() const {

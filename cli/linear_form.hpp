@@ -1,4 +1,4 @@
-// What explain fp8-linear and prewarm --linear say about a linear layer beside its sizes.
+// What prewarm --linear says of a linear layer beside its sizes, by the options of explain.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,6 @@
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
-#include "cli/problem.hpp"
 #include "jitney/prewarm.hpp"
 
 namespace jitney::cli {

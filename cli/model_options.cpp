@@ -9,9 +9,9 @@
 
 #include "cli/arguments.hpp"
 #include "cli/errors.hpp"
+#include "cli/field_options.hpp"
 #include "cli/file.hpp"
 #include "cli/output.hpp"
-#include "cli/problem.hpp"
 #include "core/printable.hpp"
 
 namespace jitney::cli {
@@ -87,7 +87,7 @@ void ModelOptions::add_to(CLI::App& command) {
         ->type_name("FILE");
     add_word(command, "--kv-cache", cache, {"paged", "padded", "both"},
              "How the server of --model keeps keys and values (paged)");
-    add_format(command, format, "What --model is served in (its torch_dtype)");
+    add_format(command, "--format", format, "What --model is served in (its torch_dtype)");
     add_word(command, "--style", style, {"interleaved", "half_split"},
              "Which elements the rotary embedding of --model turns together (its model_type's)");
 }
@@ -105,8 +105,10 @@ std::optional<ServedModel> ModelOptions::read(const PrewarmTargets& targets,
     }
     ServingOptions options;
     options.name = file;
-    if (!format.empty()) options.dtype = dtype_of(format);
-    if (!style.empty()) options.style = style_of(style);
+    options.dtype = dtype_named(format);
+    if (!style.empty()) {
+        options.style = style == "half_split" ? RotaryStyle::half_split : RotaryStyle::interleaved;
+    }
     options.logits = logits;
     ServedModel served;
     served.file = file;

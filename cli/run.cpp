@@ -42,7 +42,7 @@ struct RunOptions {
             ->type_name("OUT");
         backend.add_to(command, operation);
         expect.add_to(command);
-        fields.add_to(command, true);
+        fields.add_to(command);
     }
 };
 
@@ -119,7 +119,7 @@ Tensor Run::placed(const Tensor& host, bool goes_out, Place place) {
 std::unique_ptr<CCall> Run::call_on(Place place) {
     const OperationInfo& operation = options_.operation;
     auto call = std::make_unique<CCall>(operation);
-    options_.fields.set(*call);
+    options_.fields.set(*call, operation);
     for (const CallTensor& tensor : tensors_.all()) {
         set(*call, tensor, placed(tensor.host, tensor.goes_out, place));
         if (place == Place::file) continue;

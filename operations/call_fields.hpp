@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "jitney/problem.hpp"
 #include "jitney/tensor.hpp"
 #include "operations/field_text.hpp"
 
@@ -33,8 +34,10 @@ enum class Differs {
     in_calls,  // and recent calls
 };
 
-// CallFields<Args>::all: a tuple of the fields, in the order of the members. A struct among the
-// members has a list of its own, which comes before, with the names that sentences have for them.
+// CallFields<Args>::all: a tuple of the fields, in the order of the members; `problem` and `sizes`,
+// where it has them: arrays of the short forms of a problem (jitney/problem.hpp). A struct among
+// the members has a list of its own, which comes before, with the names that sentences have for
+// them.
 template <class Args>
 struct CallFields;
 
@@ -133,6 +136,18 @@ template <class Args, class Value>
 constexpr Field<Args, Value> result(const char* name, Value Args::*member, const char* source_name,
                                     Value Args::*source) noexcept {
     return {name, member, Access::written, source_name, source};
+}
+
+// In problems where the condition holds, calls have these tensors.
+constexpr ProblemOption where(const char* condition, const char* gives) noexcept {
+    return {.name = "", .says = ProblemOption::Says::nothing, .of = condition, .gives = gives};
+}
+// An option that says nothing without another.
+constexpr ProblemOption with(const char* condition, const char* otherwise,
+                             ProblemOption option) noexcept {
+    option.with = condition;
+    option.otherwise = otherwise;
+    return option;
 }
 
 }  // namespace fields

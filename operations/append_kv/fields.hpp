@@ -15,7 +15,7 @@ struct CallFields<AppendKvArgs> {
     static constexpr const char* does =
         "Appends new keys and values to a cache, rotated on the way or not";
     static constexpr FieldText rows{
-        "[batch, new_len, kv_heads, head_dim] | [total_new, kv_heads, head_dim]",
+        "new_indptr: [total_new, kv_heads, head_dim] | [batch, new_len, kv_heads, head_dim]",
         fields::kFloating};
     static constexpr std::tuple all{
         fields::read("new_k", &Args::new_k)
@@ -56,13 +56,57 @@ struct CallFields<AppendKvArgs> {
             .told("which elements are turned together: 2i and 2i + 1, or i and i + rotary_dim / 2",
                   fields::kRotaryStyle, &C::style),
         fields::source("q", &Args::q)
-            .told("queries of the same tokens, rotated in the same launch",
-                  {"[batch, new_len, q_heads, head_dim] | [total_new, q_heads, head_dim]",
-                   fields::kFloating},
-                  &C::q),
+            .told(
+                "queries of the same tokens, rotated in the same launch",
+                {"new_indptr: [total_new, q_heads, head_dim] | [batch, new_len, q_heads, head_dim]",
+                 fields::kFloating},
+                &C::q),
         fields::result("q_out", &Args::q_out, "q", &Args::q)
             .told("q rotated: q itself, in place, or memory apart from it",
                   {.shape = "q", .like = "q", .when = "q"}, &C::q_out),
+    };
+    using Says = ProblemOption::Says;
+    static constexpr std::array problem{
+        ProblemOption{.name = "new",
+                      .says = Says::shape,
+                      .of = rows.shape,
+                      .meaning =
+                          "Shape of the new keys: batch,new_len,kv_heads,head_dim, or ragged "
+                          "total_new,kv_heads,head_dim",
+                      .gives = "kv_lens"},
+        ProblemOption{.name = "requests",
+                      .says = Says::size,
+                      .of = "batch",
+                      .meaning = "How many requests ragged keys are of (as many as keys)",
+                      .with = "new_indptr",
+                      .otherwise = "is of ragged keys: the batch of --new says how many"},
+        ProblemOption{.name = "page-size",
+                      .says = Says::size,
+                      .of = "page_size",
+                      .meaning = "The cache lies in pages of so many keys (it is padded)",
+                      .gives = "block_table"},
+        ProblemOption{.name = "style",
+                      .says = Says::word,
+                      .of = "style",
+                      .meaning = "The keys are rotated on the way, and which elements are turned "
+                                 "together (none)",
+                      .gives = "cos|sin"},
+        fields::with("style", "is of a --style, which is missing", fields::kRotaryDimOption),
+        fields::with("style", "is of a --style, which is missing",
+                     {.name = "q-heads",
+                      .says = Says::size,
+                      .of = "q_heads",
+                      .meaning = "The queries of the same tokens, of so many heads, are rotated, "
+                                 "too",
+                      .gives = "q"}),
+    };
+    static constexpr std::array sizes{
+        ProblemSize{.name = "batch", .otherwise = "total_new"},
+        ProblemSize{.name = "kv_len", .otherwise = "new_len | total_new"},
+        ProblemSize{.name = "pages", .otherwise = "1"},
+        ProblemSize{.name = "max_pages", .otherwise = "1"},
+        ProblemSize{.name = "table_len", .otherwise = "1"},
+        fields::kRotaryDim,
     };
 };
 

@@ -7,8 +7,9 @@
 namespace jitney::fields {
 
 inline constexpr const char* kPool =
-    "[batch, kv_len, kv_heads, head_dim] | [total_kv, kv_heads, head_dim] | [pages, page_size, "
-    "kv_heads, head_dim] | [slots, kv_heads, head_dim]";
+    "block_table: [pages, page_size, kv_heads, head_dim] | kv_page_indices: [pages, page_size, "
+    "kv_heads, head_dim] | req_to_token: [slots, kv_heads, head_dim] | kv_indptr: [total_kv, "
+    "kv_heads, head_dim] | [batch, kv_len, kv_heads, head_dim]";
 inline constexpr FieldText kKeys{.shape = kPool,
                                  .dtypes = kFloating,
                                  .file = "k_pool with req_to_token|block_table|kv_page_indices"};

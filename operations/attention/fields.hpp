@@ -115,6 +115,57 @@ struct CallFields<AttentionArgs> {
             .may_differ<Differs::in_calls>(&look::at_logits_values)
             .told("the values of its parameters", &C::logits_values, &C::logits),
     };
+    using Says = ProblemOption::Says;
+    static constexpr std::array problem{
+        ProblemOption{.name = "q-lens",
+                      .says = Says::lengths,
+                      .of = "batch of q",
+                      .meaning = "Queries of each request, where --q is ragged and the host knows "
+                                 "them: 7,1,512",
+                      .gives = "qo_indptr"},
+        ProblemOption{.name = "kv",
+                      .says = Says::shape,
+                      .of = "kv_indptr: [total_kv, kv_heads, head_dim] | [batch, kv_len, kv_heads, "
+                            "head_dim]",
+                      .meaning = "Shape of k and v (q's): as --q, with the heads of k",
+                      .like = "q"},
+        ProblemOption{.name = "page-size",
+                      .says = Says::size,
+                      .of = "page_size",
+                      .meaning = "The keys lie in pages of N, which a block table names",
+                      .gives = "block_table|kv_lens",
+                      .without = "kv_indptr",
+                      .otherwise = "divides the keys of each request: give --kv "
+                                   "batch,length,heads,head_dim"},
+        ProblemOption{.name = "lengths",
+                      .says = Says::flag,
+                      .meaning = "Each request has its own number of keys in a padded cache "
+                                 "(kv_lens)",
+                      .gives = "kv_lens",
+                      .without = "kv_indptr|block_table",
+                      .otherwise = "is of a padded cache: keys that are ragged or in pages have "
+                                   "lengths anyway"},
+        ProblemOption{.name = "alibi",
+                      .says = Says::flag,
+                      .meaning = "With a slope a head",
+                      .gives = "alibi_slopes"},
+        ProblemOption{
+            .name = "sinks", .says = Says::flag, .meaning = "With a sink a head", .gives = "sinks"},
+        ProblemOption{.name = "append",
+                      .says = Says::size,
+                      .of = "new_len",
+                      .meaning = "N new keys a request come with the call, and are written to its "
+                                 "cache",
+                      .gives = "new_k|new_v"},
+    };
+    static constexpr std::array sizes{
+        ProblemSize{.name = "max_pages", .otherwise = "kv_len / page_size"},
+        ProblemSize{.name = "pages", .otherwise = "batch * max_pages"},
+        ProblemSize{.name = "new_len",
+                    .called = "--append",
+                    .at_most = "kv_len",
+                    .because = "keys a request, which --kv counts with the new ones"},
+    };
 };
 
 static_assert(lists_all_members<AttentionArgs>());

@@ -56,6 +56,29 @@ struct CallFields<Fp8GemmArgs> {
             .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
             .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
     };
+    using Says = ProblemOption::Says;
+    static constexpr std::array problem{
+        ProblemOption{.name = "bias",
+                      .says = Says::word,
+                      .of = "bias",
+                      .meaning = "Format of the bias (none)",
+                      .gives = "bias"},
+        ProblemOption{.name = "amax",
+                      .says = Says::flag,
+                      .meaning = "With an output in FP8: its largest magnitude too",
+                      .gives = "amax"},
+        ProblemOption{.name = "scales",
+                      .says = Says::choice,
+                      .of = "one|sides|blocks",
+                      .meaning = "One number, one a row of a and a column of b, or blocks of 128 "
+                                 "along k (one)",
+                      .without = "dequant_scale|scale_a|scale_b"},
+        fields::where("scales=one", "dequant_scale"),
+        fields::where("scales=sides", "scale_a|scale_b"),
+        fields::where("scales=blocks", "scale_a [m, k / 128]|scale_b [n / 128, k / 128]"),
+        fields::where("out=e4m3", "out_multiplier"),
+        fields::where("out=e5m2", "out_multiplier"),
+    };
 };
 
 static_assert(lists_all_members<Fp8GemmArgs>());

@@ -82,6 +82,21 @@ struct CallFields<Fp8LinearArgs> {
             .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
             .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
     };
+    using Says = ProblemOption::Says;
+    static constexpr std::array problem{
+        ProblemOption{.name = "bias",
+                      .says = Says::word,
+                      .of = "bias|grad_bias",
+                      .meaning = "Format of the bias (none)",
+                      .gives = "bias|grad_bias"},
+        ProblemOption{.name = "backward",
+                      .says = Says::operation,
+                      .of = "fp8_linear_backward",
+                      .meaning = "The backward call, which makes all gradients",
+                      .without = "saved",
+                      .otherwise = "leaves out the forward call, which --save is of: give one of "
+                                   "them"},
+    };
 };
 
 template <>

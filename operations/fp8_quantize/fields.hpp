@@ -45,6 +45,22 @@ struct CallFields<Fp8QuantizeArgs> {
             .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
             .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
     };
+    using Says = ProblemOption::Says;
+    static constexpr std::array problem{
+        ProblemOption{.name = "transposed",
+                      .says = Says::flag,
+                      .meaning = "The codes transposed alone",
+                      .gives = "out_transposed|-out",
+                      .without = "both",
+                      .otherwise = "asks for one form of the codes, and --both for two: leave one "
+                                   "of them out"},
+        ProblemOption{.name = "both",
+                      .says = Says::flag,
+                      .meaning = "The codes both ways",
+                      .gives = "out_transposed"},
+        ProblemOption{
+            .name = "amax", .says = Says::flag, .meaning = "The largest |x|, too", .gives = "amax"},
+    };
 };
 
 static_assert(lists_all_members<Fp8QuantizeArgs>());

@@ -10,6 +10,17 @@ namespace jitney {
 namespace fields {
 inline constexpr FieldText kRotaryStyle{.words = "interleaved|half_split"};
 inline constexpr FieldText kRotaryTable{"[table_len, rotary_dim / 2]", "fp32"};
+inline constexpr ProblemOption kRotaryDimOption{
+    .name = "rotary-dim",
+    .says = ProblemOption::Says::size,
+    .of = "rotary_dim",
+    .meaning = "Leading elements of each head that are rotated (all)",
+    .least = 2};
+inline constexpr ProblemSize kRotaryDim{.name = "rotary_dim",
+                                        .otherwise = "head_dim",
+                                        .called = "the rotary dimension",
+                                        .even = true,
+                                        .at_most = "head_dim"};
 }  // namespace fields
 
 template <>
@@ -44,6 +55,9 @@ struct CallFields<RotaryArgs> {
             .told("which elements are turned together: 2i and 2i + 1, or i and i + rotary_dim / 2",
                   fields::kRotaryStyle, &C::style),
     };
+    static constexpr std::array problem{fields::kRotaryDimOption};
+    static constexpr std::array sizes{fields::kRotaryDim,
+                                      ProblemSize{.name = "table_len", .otherwise = "length"}};
 };
 
 static_assert(lists_all_members<RotaryArgs>());

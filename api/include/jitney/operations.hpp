@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "jitney/error.hpp"
 #include "jitney/explain.hpp"
 #include "jitney/logits.hpp"
+#include "jitney/problem.hpp"
 #include "jitney/tensor.hpp"
 
 namespace jitney {
@@ -78,6 +80,9 @@ struct OperationInfo {
     std::size_t c_bytes = 0;           // of the struct
     std::vector<std::string> kernels;  // that can be asked for by name, in no order
     std::vector<OperationField> fields;
+    // The short forms of a problem.
+    std::span<const ProblemOption> problem;
+    std::span<const ProblemSize> sizes;
 };
 
 // They live as long as the process.

@@ -10,7 +10,70 @@ KERNELS = {
 }
 
 
+# A problem of each operation, in its shortest form.
+SHORTEST = {
+    "attention": ["--q", "1,64,8,64"],
+    "rotary": ["--q", "1,16,8,64"],
+    "append-kv": ["--new", "4,7,8,64"],
+    "merge-states": ["--out", "33,8,128"],
+    "rms-norm": ["--x", "8,4096"],
+    "gated-activation": ["--gate", "8,4096"],
+    "fp8-quantize": ["--x", "64,64"],
+    "fp8-gemm": ["--a", "64,64", "--b", "64,64"],
+    "fp8-linear": ["--x", "64,64", "--weight", "32,64"],
+    "fp8-linear-backward": ["--grad-y", "64,96", "--x-codes", "64,128"],
+}
+
+
 class Explain(support.CommandTest):
+    def test_every_operation(self):
+        listed = self.succeed("ops", "--json").json["operations"]
+        self.assertEqual(sorted(SHORTEST), sorted(each["name"].replace("_", "-") for each in listed))
+        for operation, problem in SHORTEST.items():
+            with self.subTest(operation=operation):
+                answer = self.explain(operation, *problem, "--arch", "sm_90a", gpu=False)
+                launches = answer.get("launches") or [{"spec": answer["chosen"]}]
+                for launch in launches:
+                    self.assertTrue(launch["spec"].endswith("@sm_90a"))
+                self.assertTrue(answer["candidates"])
+
+    def test_rows_of_a_layer(self):
+        def chosen(*arguments):
+            return self.explain(*arguments, "--arch", "sm_90a", gpu=False)["chosen"]
+
+        norm = ["rms-norm", "--x", "8,4096"]
+        self.assertIn("format=bf16,weight=none,", chosen(*norm))
+        self.assertIn("weight=fp32,", chosen(*norm, "--weight", "4096", "--format-weight", "fp32"))
+        added = chosen(*norm, "--residual", "8,4096", "--dtype", "fp16")
+        self.assertIn("format=fp16,", added)
+        self.assertIn("residual=1", added)
+        self.assertIn("result=e4m3_rows", chosen(*norm, "--out-format", "e4m3", "--scale"))
+        gate = chosen("gated-activation", "--gate", "8,4096", "--activation", "gelu_tanh")
+        self.assertIn("activation=gelu_tanh", gate)
+        self.fail_with(2, ["x", "[rows..., d]"], "explain", "rms-norm", "--arch", "sm_90a")
+        self.fail_with(2, ["--residual"], "explain", *norm, "--residual", "x", "--arch", "sm_90a")
+
+    def test_short_forms_and_fields_say_the_same(self):
+        def same(operation, short, fields):
+            with self.subTest(operation=operation, short=short):
+                answers = [self.explain(operation, *words, "--arch", "sm_90a", gpu=False) for words in (short, fields)]
+                self.assertEqual(*answers)
+
+        same("attention", ["--q", "8,1,8,64", "--kv", "8,512,2,64", "--page-size", "16"],
+             ["--q", "8,1,8,64", "--k", "256,16,2,64", "--v", "256,16,2,64", "--block-table", "8,32", "--kv-lens", "8"])
+        same("attention", ["--q", "9,8,64", "--q-lens", "4,5"],
+             ["--q", "9,8,64", "--qo-indptr", "3", "--k", "9,8,64", "--v", "9,8,64", "--kv-indptr", "3", "--q-lens", "4,5"])
+        same("merge-states", ["--out", "33,8,128", "--parts", "3"],
+             ["--parts.out", "3,33,8,128", "--parts.lse", "3,33,8", "--lse"])
+        product = ["--a", "64,256", "--b", "384,256", "--trans-b"]
+        for word, fields in (("one", ["--dequant-scale", "1"]), ("sides", ["--scale-a", "64", "--scale-b", "384"]),
+                             ("blocks", ["--scale-a", "64,2", "--scale-b", "3,2"])):
+            same("fp8-gemm", [*product, "--scales", word], [*product, *fields])
+        same("rotary", ["--q", "1,16,8,64", "--rotary-dim", "32"], ["--q", "1,16,8,64", "--cos", "16,16", "--sin", "16,16"])
+        same("append-kv", ["--new", "4,7,8,64", "--style", "half_split", "--rotary-dim", "32"],
+             ["--new-k", "4,7,8,64", "--new-v", "4,7,8,64", "--k", "4,7,8,64", "--v", "4,7,8,64", "--kv-lens", "4",
+              "--style", "half_split", "--cos", "1,16", "--sin", "1,16"])
+
     def explain(self, *arguments, **options):
         return self.succeed("explain", *arguments, "--json", **options).json
 
@@ -305,11 +368,11 @@ class Explain(support.CommandTest):
         refuse(["--page-size", "\"0\""], "--q", "1,20,8,64", "--page-size", "0")
         refuse(["--lengths"], "--q", "1,20,8,64", "--page-size", "4", "--lengths")
         refuse(["[1, 20, 8, 64]"], "--q", "20,8,64", "--kv", "2,20,8,64", "--q-lens", "20")
-        refuse(["block_table has 2 rows", "1"], "--q", "1,1,8,64", "--kv", "2,20,8,64", "--page-size", "4")
+        refuse(["--kv is [2, 20, 8, 64]", "[1, 20, 8, 64]"], "--q", "1,1,8,64", "--kv", "2,20,8,64", "--page-size", "4")
         refuse(["ragged"], "--q", "20,8,64", "--q-lens", "20", "--append", "1")
         refuse(["up to 64", "q_len is 65"], "--q", "1,65,8,64", "--append", "65")
         room = ["--q", "1,1,8,128", "--kv", "1,5,8,128", "--append", "6"]
-        refuse(["--append is 6", "--kv is [1, 5, 8, 128]", "5 keys"], *room)
+        refuse(["--append is 6", "at most kv_len, 5 keys", "--kv"], *room)
         refuse(["--append is 6", "5 keys"], *room, "--page-size", "16")
         self.explain("attention", *room[:-1], "5", "--arch", "sm_80")
         refuse(["softcap"], "--q", "1,20,8,64", "--softcap", "0")
@@ -375,7 +438,7 @@ class Explain(support.CommandTest):
         large = "9" * 30
         for option, words in (
             ("--window-left", ["from -1 to 2147483647"]),
-            ("--max-kv-len", ["from 0 to"]),
+            ("--max-kv-len", ["from 1 to"]),
             ("--page-size", ["from 1 to"]),
             ("--append", ["from 1 to"]),
             ("--kv", ["more than 64 bits hold", "1,4096,32,128"]),
