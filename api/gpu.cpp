@@ -32,7 +32,9 @@ GpuInfo gpu_info(int index) {
             device.arch,
             device.multiprocessors,
             device.memory_bytes,
-            static_cast<std::size_t>(device.l2_bytes)};
+            static_cast<std::size_t>(device.l2_bytes),
+            10 * device.major + device.minor,
+            device.shared_bytes_per_block};
 }
 
 Backend default_backend() {

@@ -18,25 +18,9 @@
 
 #include "cache/key.hpp"
 #include "cache/name.hpp"
+#include "jitney/cache_state.hpp"
 
 namespace jitney::cache {
-
-// A file or directory of the cache that is not used, and why.
-struct BadEntry {
-    std::string path;
-    std::string reason;
-    std::string mend = {};  // of a directory that lacks trust
-};
-
-// Files and directories that could not be looked at, for want of trust or because of an error:
-// "can't be listed: Too many open files" follows the name of each. What else was found is not all
-// that is there.
-struct Gaps {
-    std::vector<BadEntry> directories;
-    std::vector<BadEntry> files;
-
-    bool empty() const { return directories.empty() && files.empty(); }
-};
 
 struct Entry {
     std::string material;      // of its key; the store fills it in

@@ -8,22 +8,15 @@
 #include <optional>
 #include <string>
 
-#include "cache/store.hpp"
 #include "cli/command.hpp"
 #include "cli/errors.hpp"
 #include "cli/file.hpp"
 #include "cli/output.hpp"
+#include "jitney/cache.hpp"
 
 namespace jitney::cli {
 
 namespace {
-
-// That a directory is refused is an error here, no warning.
-cache::Options options() {
-    cache::Options quiet = cache::Options::from_environment(print_warning);
-    quiet.warn = {};
-    return quiet;
-}
 
 [[noreturn]] void refuse_missing_directory() {
     throw Error(ErrorCode::io, "there is no cache directory: set JITNEY_CACHE_DIR to one");
@@ -72,16 +65,15 @@ cache::Gaps gaps_of(const cache::Statistics& statistics) {
     return gaps;
 }
 
-void require_usable(cache::Store& store) {
-    if (store.options().private_root.empty()) refuse_missing_directory();
+void require_usable(Cache& store) {
+    if (store.private_root().empty()) refuse_missing_directory();
     const cache::Gaps gaps = gaps_of(store.stat().layers.front());
     if (!gaps.directories.empty())
         throw Error(ErrorCode::io, sentence_of_directory(gaps.directories.front()));
 }
 
-void require_layers(const cache::Store& store) {
-    const cache::Options& named = store.options();
-    if (named.private_root.empty() && named.readonly_roots.empty()) refuse_missing_directory();
+void require_layers(const Cache& store) {
+    if (!store.has_directories()) refuse_missing_directory();
 }
 
 Json json_of(const std::vector<cache::BadEntry>& bad) {
@@ -135,22 +127,22 @@ std::string text_of_rest(const cache::Statistics& statistics) {
 }
 
 int list(bool json) {
-    cache::Store store(options());
+    Cache store(print_warning);
     require_layers(store);
     cache::Gaps gaps;
-    const std::vector<cache::Record> records = store.list(&gaps);
+    const std::vector<CachedKernel> records = store.list(&gaps);
     const cache::Statistics statistics = store.stat();
     const cache::Gaps more = gaps_of(statistics);
     add(gaps.directories, more.directories);
     add(gaps.files, more.files);
     if (json) {
         Json entries = Json::array();
-        for (const cache::Record& record : records) {
-            entries.push_back({{"spec", record.specialization},
-                               {"digest", record.digest.hex()},
+        for (const CachedKernel& record : records) {
+            entries.push_back({{"spec", record.spec},
+                               {"digest", record.digest},
                                {"bytes", record.bytes},
                                {"nvrtc", record.compiler},
-                               {"kind", std::string(cache::extension_of(record.kind))},
+                               {"kind", record.kind},
                                {"last_used", record.last_used},
                                {"path", record.path}});
         }
@@ -162,9 +154,9 @@ int list(bool json) {
     }
     Table table({"specialization", "compiler", "bytes>", "last used (UTC)"});
     std::uint64_t bytes = 0;
-    for (const cache::Record& record : records) {
+    for (const CachedKernel& record : records) {
         bytes += record.bytes;
-        table.add({record.specialization, record.compiler, std::to_string(record.bytes),
+        table.add({record.spec, record.compiler, std::to_string(record.bytes),
                    text_of_time(record.last_used)});
     }
     if (!records.empty()) print(table.text());
@@ -174,7 +166,7 @@ int list(bool json) {
 }
 
 int stat(bool json) {
-    cache::Store store(options());
+    Cache store(print_warning);
     require_layers(store);
     const cache::Statistics statistics = store.stat();
     if (json) {
@@ -192,7 +184,7 @@ int stat(bool json) {
                               {"other_versions", layer.other_versions},
                               {"temporary", json_of_temps(layer)}});
         }
-        print_json({{"root", store.options().private_root},
+        print_json({{"root", store.private_root()},
                     {"entries", statistics.entries},
                     {"bytes", statistics.bytes},
                     {"damaged", statistics.damaged},
@@ -237,7 +229,7 @@ std::string fate_of(const cache::Verification& verification) {
 }
 
 int verify(bool json) {
-    cache::Store store(options());
+    Cache store(print_warning);
     require_layers(store);
     const cache::Verification verification = store.verify();
     if (json) {
@@ -286,10 +278,10 @@ int status_of(const cache::Removal& removal) {
 }
 
 int prune(const std::string& limit, bool json) {
-    cache::Store store(options());
-    std::uint64_t max_bytes = store.options().max_bytes;
+    Cache store(print_warning);
+    std::uint64_t max_bytes = store.max_bytes();
     if (!limit.empty()) {
-        const std::optional<std::uint64_t> bytes = cache::parse_bytes(limit);
+        const std::optional<std::uint64_t> bytes = cache_bytes(limit);
         if (!bytes) {
             refuse(fmt::format(
                 "--max-bytes is \"{}\", and must be a size such as 1073741824, 512M or 2G", limit));
@@ -308,7 +300,7 @@ int prune(const std::string& limit, bool json) {
 }
 
 int clear(bool json) {
-    cache::Store store(options());
+    Cache store(print_warning);
     require_usable(store);
     const cache::Removal removal = store.clear();
     print_removal(removal, json);
@@ -320,26 +312,24 @@ int clear(bool json) {
 }
 
 int export_to(const std::string& file, bool json) {
-    cache::Store store(options());
+    Cache store(print_warning);
     require_layers(store);
-    cache::Gaps gaps;
-    const std::vector<cache::Record> records = store.list(&gaps);
-    std::vector<cache::BadEntry> left_out;
-    const std::uint64_t count = store.export_bundle(replaceable(file), records, &left_out);
+    const CacheExport made = store.export_to(replaceable(file));
+    std::vector<cache::BadEntry> left_out = made.left_out;
     // Those whose heads are damaged are in no list.
     for (const cache::LayerState& state : store.stat().layers)
         add(left_out, state.damaged);
     if (json) {
         print_json({{"file", file},
-                    {"exported", count},
+                    {"exported", made.exported},
                     {"left_out", json_of(left_out)},
-                    {"unread", json_of(gaps)}});
+                    {"unread", json_of(made.gaps)}});
     } else {
         print_bad(left_out);
-        print_sentence(
-            fmt::format("exported {} entr{} to {}", count, plural(count, "y", "ies"), file));
+        print_sentence(fmt::format("exported {} entr{} to {}", made.exported,
+                                   plural(made.exported, "y", "ies"), file));
     }
-    const int status = status_of(gaps);
+    const int status = status_of(made.gaps);
     if (left_out.empty()) return status;
     print_error(fmt::format("{} entr{} could not be exported: {}", left_out.size(),
                             plural(left_out.size(), "y", "ies"), left_out.front().reason));
@@ -347,9 +337,9 @@ int export_to(const std::string& file, bool json) {
 }
 
 int import_from(const std::string& file, bool json) {
-    cache::Store store(options());
+    Cache store(print_warning);
     require_usable(store);
-    const cache::ImportReport report = store.import_bundle(file);
+    const cache::ImportReport report = store.import_from(file);
     if (json) {
         print_json({{"file", file},
                     {"imported", report.imported},
@@ -366,7 +356,7 @@ int import_from(const std::string& file, bool json) {
             fmt::format("{} entr{} of {} did not fit: the private directory is kept under {} "
                         "(JITNEY_CACHE_MAX_BYTES), so raise that and import again",
                         report.left_out, plural(report.left_out, "y", "ies"), file,
-                        text_of_bytes(store.options().max_bytes)));
+                        text_of_bytes(store.max_bytes())));
     }
     if (report.bad.empty()) return report.left_out == 0 ? kSuccess : kFailure;
     print_error(fmt::format("{} entr{} of {} could not be imported: {}", report.bad.size(),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output.hpp"
+#include "jitney/machine.hpp"
 
 namespace jitney::cli {
 
@@ -19,6 +20,7 @@ struct Diagnosis {
     Json json;                                    // one field a section
     std::vector<std::vector<std::string>> facts;  // name and value, for people
     std::vector<Finding> findings;
+    CompilerState nvrtc;
     bool gpu = false;       // there is one that the driver can use
     bool compiler = false;  // NVRTC compiles
     bool cached = false;    // the cache holds kernels

@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "cache/store.hpp"
 #include "cli/doctor.hpp"
-#include "operations/reference/parallel.hpp"
-#include "policy/kernels.hpp"
+#include "jitney/cache.hpp"
+#include "jitney/operations.hpp"
 
 namespace jitney::cli {
 
@@ -22,23 +21,6 @@ std::string text_of_mend(const cache::LayerState& state) {
     return state.mend.empty() ? std::string() : "; to mend that, " + state.mend;
 }
 
-// A name of JITNEY_CACHE_TRUST that trusts nothing was meant to do so.
-void examine_trust(Diagnosis& diagnosis, const cache::Options& options) {
-    for (const std::string& trusted : options.trusted_roots) {
-        cache::Options one;
-        one.trusted_roots = {trusted};
-        const auto is_it = [&one](const std::string& root) { return one.trusts(root); };
-        if (is_it(options.private_root) ||
-            std::any_of(options.readonly_roots.begin(), options.readonly_roots.end(), is_it)) {
-            continue;
-        }
-        diagnosis.note(
-            fmt::format("JITNEY_CACHE_TRUST names {}, which is no cache directory, and trusts "
-                        "nothing by that: it takes the names of JITNEY_CACHE_DIR, letter by letter",
-                        trusted));
-    }
-}
-
 struct Variable {
     std::string_view name;
     std::vector<std::string_view> values;     // those that can be meant; empty: any
@@ -47,9 +29,8 @@ struct Variable {
 
 std::vector<Variable> variables() {
     std::vector<std::string_view> kernels;
-    for (const policy::KernelInfo& kernel : policy::kernels()) {
-        if (!kernel.helper) kernels.push_back(kernel.name);
-    }
+    for (const OperationInfo& operation : operations())
+        kernels.insert(kernels.end(), operation.kernels.begin(), operation.kernels.end());
     return {{"JITNEY_BACKEND", {"jit", "reference"}},
             {"JITNEY_CACHE_DIR", {}},
             {"JITNEY_CACHE_LOCK_TIMEOUT_MS", {}},
@@ -81,7 +62,7 @@ void examine_value(Diagnosis& diagnosis, const std::string& name, const std::str
         return;
     }
     if (name == "JITNEY_NUM_THREADS") {
-        const std::string problem = reference::thread_count_problem();
+        const std::string problem = thread_count_problem();
         if (!problem.empty()) diagnosis.fault(problem);
     }
     const auto& values = variable->values;
@@ -98,11 +79,7 @@ void examine_value(Diagnosis& diagnosis, const std::string& name, const std::str
 
 void examine_cache(Diagnosis& diagnosis) {
     // What the environment says and can't be meant.
-    const cache::Options options = cache::Options::from_environment(
-        [&diagnosis](std::string_view text) { diagnosis.fault(std::string(text)); });
-    cache::Options quiet = options;
-    quiet.warn = {};  // said below
-    cache::Store store(quiet);
+    Cache store([&diagnosis](std::string_view text) { diagnosis.fault(std::string(text)); });
     const cache::Statistics statistics = store.stat();
     const cache::LayerState* own = nullptr;
     Json layers = Json::array();
@@ -132,7 +109,12 @@ void examine_cache(Diagnosis& diagnosis) {
             diagnosis.note(fmt::format("the cache layer {} does not exist", layer.root));
         }
     }
-    examine_trust(diagnosis, options);
+    for (const std::string& trusted : store.idle_trust()) {
+        diagnosis.note(
+            fmt::format("JITNEY_CACHE_TRUST names {}, which is no cache directory, and trusts "
+                        "nothing by that: it takes the names of JITNEY_CACHE_DIR, letter by letter",
+                        trusted));
+    }
     const std::string reason = own != nullptr ? store.why_unwritable() : "no directory is named";
     // What is there is read even where nothing can be added to it.
     const bool read = own != nullptr && own->exists && own->refusal.empty();

@@ -36,10 +36,6 @@ ARROWS["tests"] = ARROWS["tools"] = ARROWS["bench"] | {"cli", "tests"}
 CHOICE = re.compile(r"operations/\w+/(?:choose|tile|wgmma_tile|splits|update|column_sums)\.[ch]pp")
 REFERENCE = re.compile(r"operations/(?:reference/\w+|\w+/reference\w*)\.[ch]pp")
 
-# The files of the command that look behind the public headers, at what those do not tell: the cache
-# and the machine, whose state doctor shows.
-BEHIND_PUBLIC = re.compile(r"cli/(?:cache|doctor_cuda|doctor_settings)\.cpp")
-
 # Directories of headers that are named jitney/...
 PUBLIC_ROOTS = ("api/include/", "core/include/")
 
@@ -195,8 +191,7 @@ def include_fault(path, angle, quoted, exists):
             if room == "device":
                 return f"{header}: device code includes nothing from outside kernel_sources"
             return f"{header}: quoted paths begin with the name of a room, or with jitney/"
-        allowed = ARROWS[room] | (ARROWS["api"] if BEHIND_PUBLIC.fullmatch(path) else set())
-        if room_of(target) not in allowed:
+        if room_of(target) not in ARROWS[room]:
             return f"{header}: {room} may not include {room_of(target)}"
         return None
     if room == "device":

@@ -28,7 +28,8 @@ CLEAN = {
     "tests/emulator/include/common/builtins.cuh": "#include <cstdint>\n",
     "tests/emulator/toys/product.cpp": '#include "attention/params.h"\n#include "common/mma.cuh"\n',
     "tests/wrappers/kernels.cuh": '#include "common/mma.cuh"\n',
-    "cli/cache.cpp": '#include "cache/store.hpp"\n#include "core/printable.hpp"\n',
+    "cli/cache.cpp": '#include "jitney/error.hpp"\n#include "core/arch.hpp"\n',
+    "core/arch.hpp": "#pragma once\n",
     "cli/main.cpp": "#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\nint main() { exit(1); }\n",
     "tests/cache/test_store.cpp": '#include <doctest/doctest.h>\n#include "cache/store.hpp"\n'
     'const char* text = R"(\n#include <cuda.h>\nasm("")\n)";\n',

@@ -18,6 +18,8 @@ struct GpuInfo {
     int multiprocessors = 0;
     std::size_t memory_bytes = 0;
     std::size_t l2_bytes = 0;
+    int capability = 0;              // 10 * major + minor
+    int shared_bytes_per_block = 0;  // the most that a block may ask for
 };
 
 // 0 where there is no driver, or no GPU that it can use.
