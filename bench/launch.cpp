@@ -76,7 +76,7 @@ class BareLaunches {
     struct Launch {
         CUfunction kernel;
         CUlaunchConfig config;
-        CUlaunchAttribute attribute;
+        std::array<CUlaunchAttribute, 2> attributes;
     };
 
     void add(const runtime::Kernel& kernel, const policy::Geometry& geometry, Stream stream) {
@@ -91,11 +91,20 @@ class BareLaunches {
         config.blockDimZ = geometry.block[2];
         config.sharedMemBytes = static_cast<unsigned>(geometry.shared_bytes);
         config.hStream = stream;
-        if (!geometry.programmatic) return;
-        launch.attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-        launch.attribute.value.programmaticStreamSerializationAllowed = 1;
-        config.attrs = &launch.attribute;
-        config.numAttrs = 1;
+        config.attrs = launch.attributes.data();
+        // Without its cluster a kernel that sends to the blocks beside it is illegal.
+        if (geometry.cluster != policy::Geometry{}.cluster) {
+            CUlaunchAttribute& attribute = launch.attributes[config.numAttrs++];
+            attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            attribute.value.clusterDim.x = geometry.cluster[0];
+            attribute.value.clusterDim.y = geometry.cluster[1];
+            attribute.value.clusterDim.z = geometry.cluster[2];
+        }
+        if (geometry.programmatic) {
+            CUlaunchAttribute& attribute = launch.attributes[config.numAttrs++];
+            attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            attribute.value.programmaticStreamSerializationAllowed = 1;
+        }
     }
 
     typename Op::Params params_;
