@@ -66,7 +66,7 @@ void check_given(const Workspace& workspace) {
 HeldScratch::HeldScratch(const Workspace& given, const ScratchBytes& needed, Stream stream) {
     if (given.data != nullptr || given.bytes != 0) {
         place_ = place_in(given, needed, stream);
-    } else {
+    } else if (needed.data + needed.counters != 0) {
         taken_ = runtime::take_workspace(stream, needed.data, needed.counters);
         place_ = {taken_.data(), taken_.counters()};
     }

@@ -1,6 +1,7 @@
 #include "operations/append_kv/fill.hpp"
 
 #include "operations/append_kv/form.hpp"
+#include "operations/attention/cache_addresses.hpp"
 #include "operations/attention/fill.hpp"
 #include "operations/rotary/fill.hpp"
 
@@ -39,7 +40,10 @@ AppendKvParams form_params(const AppendKvArgs& args, const policy::AppendKvProbl
 }
 
 void set_addresses(AppendKvParams& params, const AppendKvArgs& args) noexcept {
-    set_addresses(params.cache, as_attention(args), {}, nullptr, nullptr);
+    set_cache_addresses(params.cache, args);
+    params.cache.q = args.new_k.data;
+    params.cache.out = args.new_v.data;
+    params.cache.qo_indptr = data_of<const int>(args.new_indptr);
     params.cache.new_k = args.new_k.data;
     params.cache.new_v = args.new_v.data;
     if (args.cos) set_addresses(params.rotary, as_rotary(args));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "operations/attention/cache_addresses.hpp"
 #include "operations/attention/form.hpp"
 #include "operations/attention/tensor_maps.hpp"
 
@@ -59,11 +60,6 @@ float scale_of(const AttentionArgs& args, int head_dim) noexcept {
     return args.scale ? *args.scale : 1.0f / std::sqrt(static_cast<float>(head_dim));
 }
 
-template <class T>
-T* data_of(const std::optional<Tensor>& tensor) noexcept {
-    return tensor ? static_cast<T*>(tensor->data) : nullptr;
-}
-
 // The division by a page size that is no power of two, for keys below 2^31: Granlund and
 // Montgomery, Division by Invariant Integers using Multiplication, 1994.
 void set_page_size(AttentionParams& params, std::int64_t page_size) noexcept {
@@ -110,11 +106,6 @@ void set_options(AttentionParams& params, const AttentionArgs& args, int head_di
         params.new_v_strides = strides_of(*args.new_v);
         params.new_len = static_cast<int>(args.new_k->shape[1]);
     }
-}
-
-const int* page_table_of(const AttentionArgs& args) noexcept {
-    if (args.req_to_token) return data_of<const int>(args.req_to_token);
-    return data_of<const int>(args.block_table ? args.block_table : args.kv_page_indices);
 }
 
 void set_workspace(AttentionParams& params, const policy::AttentionChoice& choice, void* scratch,
@@ -164,19 +155,12 @@ AttentionParams form_params(const AttentionArgs& args, const policy::AttentionPr
 
 void set_addresses(AttentionParams& params, const AttentionArgs& args,
                    const policy::AttentionChoice& choice, void* scratch, void* counters) noexcept {
+    set_cache_addresses(params, args);
     params.q = args.q.data;
-    params.k = args.k.data;
-    params.v = args.v.data;
     params.out = args.out.data;
     params.lse = data_of<float>(args.lse);
     params.mask = data_of<const unsigned char>(args.mask);
     params.qo_indptr = data_of<const int>(args.qo_indptr);
-    params.kv_indptr = data_of<const int>(args.kv_indptr);
-    params.kv_lens = data_of<const int>(args.kv_lens);
-    params.page_table = page_table_of(args);
-    params.request_rows = data_of<const int>(args.req_pool_indices);
-    params.kv_page_indptr = data_of<const int>(args.kv_page_indptr);
-    params.last_page_len = data_of<const int>(args.last_page_len);
     params.alibi_slopes = data_of<const float>(args.alibi_slopes);
     params.sinks = data_of<const float>(args.sinks);
     for (std::size_t i = 0; i < kLogitsValues; ++i)
@@ -202,7 +186,7 @@ void set_wgmma_addresses(PrefillWgmmaParams& params, const AttentionArgs& args,
     params.next_tile = static_cast<unsigned*>(counters);
     void* const zeros =
         counters == nullptr ? nullptr : static_cast<char*>(counters) + kWgmmaCounterBytes / 2;
-    set_map_addresses(params, args, policy::value_of(choice.spec, "tile_n"), addresses_lead, zeros);
+    set_map_addresses(params, args, choice.spec, addresses_lead, zeros);
 }
 
 WorkMapParams form_map_params(const AttentionParams& attention,

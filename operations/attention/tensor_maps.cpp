@@ -121,8 +121,8 @@ void form_maps(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n
     encode(params.v, somewhere, key_shape(args.v, box_keys));
 }
 
-void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n,
-                       bool addresses_lead, void* zeros) {
+void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args,
+                       const policy::Spec& spec, bool addresses_lead, void* zeros) {
     const void* const k = address_of_keys(args.k, zeros);
     const void* const v = address_of_keys(args.v, zeros);
     const bool keys = maps_keys(args, params);
@@ -138,7 +138,7 @@ void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args, in
     encode(params.q, args.q.data, row_shape(args.q, group));
     encode(params.out, args.out.data, row_shape(args.out, group));
     if (!keys) return;
-    const int box_keys = keys_of_box(params, tile_n);
+    const int box_keys = keys_of_box(params, policy::value_of(spec, "tile_n"));
     encode(params.k, k, key_shape(args.k, box_keys));
     encode(params.v, v, key_shape(args.v, box_keys));
 }

@@ -4,6 +4,7 @@
 
 #include "jitney/attention.hpp"
 #include "kernel_sources/attention/prefill_wgmma.h"
+#include "policy/spec.hpp"
 
 namespace jitney {
 
@@ -17,7 +18,7 @@ void form_maps(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n
 
 // Puts the addresses in, at each launch. `zeros` are 16 bytes, for a call without keys. Asks the
 // driver, and may throw, only where `addresses_lead` (runtime/tensor_map.hpp) is false.
-void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args, int tile_n,
-                       bool addresses_lead, void* zeros);
+void set_map_addresses(PrefillWgmmaParams& params, const AttentionArgs& args,
+                       const policy::Spec& spec, bool addresses_lead, void* zeros);
 
 }  // namespace jitney
