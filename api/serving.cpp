@@ -69,6 +69,10 @@ void check_layer(const ServingLayer& layer) {
         layer.kind, layer.q_heads, layer.kv_heads, layer.head_dim, layer.rotary_dim);
 }
 
+void check_width(const char* what, int d) {
+    if (d < 1) checks::refuse("a {} of the model is of rows of {} elements", what, d);
+}
+
 std::string why_not(const ServingLayer& layer, std::string_view arch) {
     if (!layer.unserved.empty()) return layer.unserved;
     return fmt::format(
@@ -95,6 +99,10 @@ ServingModel serving_model(std::string_view config_json, const ServingOptions& o
     model.dtype = static_cast<DType>(reading.model.format);
     for (const policy::ModelLayer& layer : reading.model.layers)
         model.layers.push_back(public_layer(layer));
+    for (const policy::ModelNorm& norm : reading.model.norms)
+        model.norms.push_back({norm.d, norm.residual, norm.center, norm.bias, norm.one_plus});
+    for (const policy::ModelGate& gate : reading.model.gates)
+        model.gates.push_back({gate.d, static_cast<Activation>(gate.activation)});
     model.notes = std::move(reading.notes);
     model.unserved = std::move(reading.unserved);
     return model;
@@ -106,6 +114,15 @@ std::vector<std::string> serving_specs(const ServingModel& model, std::string_vi
         arch.empty() ? facts_of(runtime::device(0)) : policy::facts_named(arch);
     policy::Model own;
     own.format = static_cast<int>(model.dtype);
+    for (const ServingNorm& norm : model.norms) {
+        check_width("norm", norm.d);
+        own.norms.push_back(
+            {norm.d, norm.residual, norm.subtract_mean, norm.bias, norm.one_plus_weight});
+    }
+    for (const ServingGate& gate : model.gates) {
+        check_width("gate", gate.d);
+        own.gates.push_back({gate.d, static_cast<int>(gate.activation)});
+    }
     std::vector<std::string> unserved;
     for (const ServingLayer& layer : model.layers) {
         check_layer(layer);

@@ -1,4 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <string>
+#include <vector>
 
 #include "api/json_text.hpp"
 #include "jitney/serving.hpp"
@@ -23,6 +28,26 @@ std::string json_of(const ServingLayer& layer, DType dtype) {
         name_of(dtype), layer.unserved.empty(), quoted(layer.unserved));
 }
 
+std::string json_of(const ServingNorm& norm) {
+    return fmt::format(
+        R"({{"d":{},"residual":{},"subtract_mean":{},"bias":{},"one_plus_weight":{}}})", norm.d,
+        norm.residual, norm.subtract_mean, norm.bias, norm.one_plus_weight);
+}
+
+std::string json_of(const ServingGate& gate) {
+    constexpr std::array names = {"silu", "gelu", "gelu_tanh", "relu2"};
+    return fmt::format(R"({{"d":{},"activation":"{}"}})", gate.d,
+                       names.at(static_cast<std::size_t>(gate.activation)));
+}
+
+template <class Value>
+std::string json_list(const std::vector<Value>& values) {
+    std::vector<std::string> texts;
+    for (const Value& value : values)
+        texts.push_back(json_of(value));
+    return fmt::format("[{}]", fmt::join(texts, ","));
+}
+
 }  // namespace
 
 const char* name_of(ServingPart part) noexcept {
@@ -43,9 +68,10 @@ std::string json_of(const ServingModel& model) {
         if (!layers.empty()) layers += ',';
         layers += json_of(layer, model.dtype);
     }
-    return fmt::format(R"({{"model_type":{},"layers":[{}],"notes":{},"unserved":{}}})",
-                       quoted(model.model_type), layers, quoted_list(model.notes),
-                       quoted_list(model.unserved));
+    return fmt::format(
+        R"({{"model_type":{},"layers":[{}],"norms":{},"gates":{},"notes":{},"unserved":{}}})",
+        quoted(model.model_type), layers, json_list(model.norms), json_list(model.gates),
+        quoted_list(model.notes), quoted_list(model.unserved));
 }
 
 }  // namespace jitney

@@ -1,10 +1,12 @@
 #include "cli/model_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "cli/arguments.hpp"
@@ -50,6 +52,20 @@ std::string options_text(const ServingLayer& layer) {
     return text.empty() ? "-" : text;
 }
 
+// "norms of 4096, 128; gates of 14336": empty where there are none.
+std::string rows_text(const ServingModel& model) {
+    std::set<int> norms;
+    std::set<int> gates;
+    for (const ServingNorm& norm : model.norms)
+        norms.insert(norm.d);
+    for (const ServingGate& gate : model.gates)
+        gates.insert(gate.d);
+    std::string text;
+    if (!norms.empty()) text = fmt::format("norms of {}", fmt::join(norms, ", "));
+    if (!gates.empty()) text += fmt::format("; gates of {}", fmt::join(gates, ", "));
+    return text;
+}
+
 }  // namespace
 
 std::string ServedModel::text() const {
@@ -68,6 +84,7 @@ std::string ServedModel::text() const {
                    layer.unserved.empty() ? "yes" : "no"});
     }
     text += table.text();
+    if (const std::string rows = rows_text(model); !rows.empty()) text += rows + "\n";
     for (const std::string& note : model.notes)
         text += fmt::format("note: {}\n", printable(note));
     return text;

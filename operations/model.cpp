@@ -5,7 +5,9 @@
 #include "kernel_sources/common/constants.h"
 #include "operations/append_kv/choose.hpp"
 #include "operations/attention/choose.hpp"
+#include "operations/gated_activation/choose.hpp"
 #include "operations/merge_states/choose.hpp"
+#include "operations/rms_norm/choose.hpp"
 #include "operations/rotary/choose.hpp"
 
 namespace jitney::policy {
@@ -106,6 +108,28 @@ class Catalogue {
         add_once(all_, rank_merge_states(problem, facts_).choice);
     }
 
+    // Weights have the model's format.
+    void add_norm(const ModelNorm& norm) {
+        RmsNormProblem problem;
+        problem.format = problem.weight = model_.format;
+        problem.rows = 1;
+        problem.d = norm.d;
+        problem.residual = norm.residual;
+        problem.center = norm.center;
+        problem.bias = norm.bias;
+        problem.one_plus = norm.one_plus;
+        add_once(all_, rank_rms_norm(problem, facts_).choice);
+    }
+
+    void add_gate(const ModelGate& gate) {
+        GatedActivationProblem problem;
+        problem.format = model_.format;
+        problem.rows = 1;
+        problem.d = gate.d;
+        problem.activation = gate.activation;
+        add_once(all_, rank_gated_activation(problem, facts_).choice);
+    }
+
     std::vector<Spec> all() const { return all_; }
 
   private:
@@ -143,6 +167,11 @@ std::vector<Spec> model_catalogue(const Model& model, CacheForm cache, const Dev
         catalogue.add_rotary(layer);
     for (const ModelLayer& layer : served)
         catalogue.add_merge(layer);
+    if (served.empty()) return {};
+    for (const ModelNorm& norm : model.norms)
+        catalogue.add_norm(norm);
+    for (const ModelGate& gate : model.gates)
+        catalogue.add_gate(gate);
     return catalogue.all();
 }
 

@@ -20,8 +20,10 @@ enum class CacheForm : std::uint8_t {
 // that come with them and over the cache, batches whose requests have the same number of queries
 // over the cache, and those that append new keys to it; appending of ragged batches, rotated on the
 // way or not; rotary embedding of q and k; merging of partial results. Of encoders: ragged batches
-// and others over their own keys, and rotary embedding. In the order in which a server is likely to
-// need them. Nothing for layers that are not served, or that no attention kernel runs.
+// and others over their own keys, and rotary embedding. Nothing for layers that are not served, or
+// that no attention kernel runs. Of the whole model: norms and gates, whose rows have no gaps that
+// break the alignment and whose results are in its format. In the order in which a server is likely
+// to need them.
 std::vector<Spec> model_catalogue(const Model& model, CacheForm cache, const DeviceFacts& facts);
 
 // Whether an attention kernel runs the layers on such a GPU.

@@ -1,4 +1,4 @@
-// A model as far as its attention goes: the layers, each kind once.
+// A model as far as its attention, its norms and its gates go: each kind once.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,30 @@ struct ModelLayer {
     friend bool operator==(const ModelLayer&, const ModelLayer&) = default;
 };
 
+// A norm of rows of `d` elements, with a weight.
+struct ModelNorm {
+    int d = 0;
+    bool residual = false;  // x + residual, which is written, too
+    bool center = false;    // LayerNorm
+    bool bias = false;
+    bool one_plus = false;  // times 1 + weight
+
+    friend bool operator==(const ModelNorm&, const ModelNorm&) = default;
+};
+
+// The gate of a feed-forward layer, of rows of `d` elements.
+struct ModelGate {
+    int d = 0;
+    int activation = 0;  // a jitney::GateFunction
+
+    friend bool operator==(const ModelGate&, const ModelGate&) = default;
+};
+
 struct Model {
     int format = 0;  // a jitney::Format
     std::vector<ModelLayer> layers;
+    std::vector<ModelNorm> norms = {};
+    std::vector<ModelGate> gates = {};
 };
 
 }  // namespace jitney::policy

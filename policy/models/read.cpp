@@ -12,6 +12,7 @@
 #include "policy/models/layers.hpp"
 #include "policy/models/names.hpp"
 #include "policy/models/quantization.hpp"
+#include "policy/models/rows.hpp"
 #include "policy/models/strangers.hpp"
 #include "policy/models/types.hpp"
 
@@ -187,6 +188,7 @@ ModelReading read_model(std::string_view text, std::string file, const ModelOver
     const std::vector<ModelLayer> layers = read_layers(part.config(), type, overrides, findings);
     require_nothing_missing(part, type, findings);
     reading.model.layers = merged(layers);
+    read_rows(part.config(), type, reading.model, findings);
     for (const Fields& config : part.chain)
         read_quantization(config, findings);
     if (type.refusal.empty()) find_strangers(part.config(), findings);

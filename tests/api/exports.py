@@ -36,6 +36,8 @@ EXPECTED = [
     "jitney::gated_activation(",
     "jitney::ops::gated_activation(",
     "jitney::prewarm(",
+    "jitney::Cache::stat(",
+    "jitney::compiler_state(",
     "jitney::serving_model(",
     "jitney::serving_specs(",
     "jitney::explain(",

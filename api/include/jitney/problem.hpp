@@ -10,12 +10,12 @@ namespace jitney {
 struct ProblemOption {
     enum class Says {
         flag,
-        shape,      // sizes, by the text of a shape in `of`
-        size,       // one of them, whose name is `of`
-        lengths,    // of each request: `of` names their number, and the rows of what: "batch of q"
-        word,       // that of the field, or the dtype of the tensors, in `of`; or "none"
-        choice,     // one of the words in `of`, the first where it is left out; no word where one of
-                    // `without` holds
+        shape,    // sizes, by the text of a shape in `of`
+        size,     // one of them, whose name is `of`
+        lengths,  // of each request: `of` names their number, and the rows of what: "batch of q"
+        word,     // that of the field, or the dtype of the tensors, in `of`; or "none"
+        choice,   // one of the words in `of`, the first where it is left out; no word where one of
+                  // `without` holds
         operation,  // the problem is of the operation `of`, with the same sizes
         nothing,    // no option: `gives` counts where the condition `of` holds
     };
@@ -24,8 +24,8 @@ struct ProblemOption {
     Says says;
     const char* of = "";
     const char* meaning = "";
-    // The tensors that the call has then: "bias"; "-out": one that it has not; "scale_a [m, k / 128]":
-    // with that of its shapes.
+    // The tensors that the call has then: "bias"; "-out": one that it has not; "scale_a [m, k /
+    // 128]": with that of its shapes.
     const char* gives = "";
     const char* like = "";       // the field whose shape it is where it is left out
     const char* with = "";       // a condition without which it says nothing

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jitney/export.hpp"
+#include "jitney/gated_activation.hpp"
 #include "jitney/logits.hpp"
 #include "jitney/rotary.hpp"
 #include "jitney/tensor.hpp"
@@ -54,10 +55,28 @@ struct ServingLayer {
     std::string unserved;                    // why no kernel here serves them; empty: one does
 };
 
+// Norms of a model that ask for the same (rms_norm.hpp): of rows of d elements, with a weight of
+// the model's dtype.
+struct ServingNorm {
+    int d = 0;
+    bool residual = false;
+    bool subtract_mean = false;
+    bool bias = false;
+    bool one_plus_weight = false;
+};
+
+// Gates of feed-forward layers (gated_activation.hpp).
+struct ServingGate {
+    int d = 0;
+    Activation activation = Activation::silu;
+};
+
 struct ServingModel {
     std::string model_type;  // of the part that writes text; empty: the file has none
     DType dtype = DType::bf16;
     std::vector<ServingLayer> layers;
+    std::vector<ServingNorm> norms;  // both forms of one where the file does not tell which it is
+    std::vector<ServingGate> gates;
     std::vector<std::string> notes;     // what was assumed, and what was passed over
     std::vector<std::string> unserved;  // fields that change a kernel, and are not served
 };
@@ -67,11 +86,12 @@ struct ServingModel {
 JITNEY_API ServingModel serving_model(std::string_view config_json,
                                       const ServingOptions& options = {});
 
-// The specializations that the served layers ask for on `arch` ("sm_90a"; empty: the first GPU that
-// is here), whatever the batch and the lengths: texts for prewarm(). Tensors are 16-byte aligned,
-// and masks are not among it. `unserved_layers` receives a sentence for each kind of layers that is
-// not served there; without it, a model of which no layer is served is an Error (unsupported). An
-// arch that can't be meant is one, too (invalid_argument).
+// The specializations that the served layers, the norms and the gates ask for on `arch` ("sm_90a";
+// empty: the first GPU that is here), whatever the batch and the lengths: texts for prewarm().
+// Tensors are 16-byte aligned, results are of the model's dtype, and masks are not among it.
+// `unserved_layers` receives a sentence for each kind of layers that is not served there; without
+// it, a model of which no layer is served is an Error (unsupported). An arch that can't be meant is
+// one, too (invalid_argument).
 JITNEY_API std::vector<std::string> serving_specs(
     const ServingModel& model, std::string_view arch, KvCache cache = KvCache::paged,
     std::vector<std::string>* unserved_layers = nullptr);

@@ -36,9 +36,10 @@ class Model(support.CommandTest):
         for arch in ("sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"):
             specs = self.listed(LLAMA, arch=arch)
             self.assertEqual(len(specs), len(set(specs)))
+            rows = [spec for spec in specs if spec.startswith(("rms_norm<", "gated_activation<"))]
+            self.assertEqual(len(rows), 3)  # norms with a residual and without one, and the gate
             # On Hopper one kernel takes ragged prefill, however long.
-            self.assertEqual(len(specs), 14 if arch == "sm_90a" else 15)
-            self.assertLess(len(specs), 16)
+            self.assertEqual(len(specs) - len(rows), 14 if arch == "sm_90a" else 15)
             self.assertTrue(all(spec.endswith("@" + arch) for spec in specs))
         padded = self.listed(LLAMA, "--kv-cache", "padded")
         self.assertFalse([spec for spec in padded if "kv=paged" in spec])
@@ -94,6 +95,62 @@ class Model(support.CommandTest):
                     with self.subTest(model=name, cache=cache, step=step, window=window):
                         for spec in self.explained(step, heads, options + flags):
                             self.assertIn(spec, specs)
+
+    def test_norms_and_gates_are_covered(self):
+        """What documentation says of a type's norms and gates, and the calls that follow."""
+        def missing(config, *calls, arch="sm_90a"):
+            specs = self.listed(config, arch=arch)
+            name = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}[config["torch_dtype"]]
+            chosen = set()
+            for operation, *words in calls:
+                for rows in ("1", "7", "4096"):
+                    problem = [word.replace("ROWS", rows) for word in words]
+                    answer = self.succeed("explain", operation, *problem, "--format", name, "--arch", arch,
+                                          "--json", gpu=False).json
+                    chosen.add(answer["chosen"])
+            return chosen - set(specs)
+
+        def norms(d, *flags, residual=True):
+            plain = ["rms-norm", "--x", f"ROWS,{d}", "--weight", str(d), *flags]
+            return [plain, [*plain, "--residual", f"ROWS,{d}"]] if residual else [plain]
+
+        def gate(d, activation):
+            return ["gated-activation", "--gate", f"ROWS,{2 * d}", "--activation", activation]
+
+        layer_norm = ["--subtract-mean"]
+        sixteen = {"torch_dtype": "bfloat16", "num_attention_heads": 16}
+        for config, calls in (
+            (LLAMA, norms(4096)),
+            ({**LLAMA, "rms_norm_eps": 1e-5, "hidden_act": "silu", "intermediate_size": 14336},
+             [*norms(4096), gate(14336, "silu")]),
+            ({**LLAMA, "hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2, "intermediate_size": 4864,
+              "model_type": "qwen2"}, [*norms(896), gate(4864, "silu")]),
+            ({**LLAMA, "model_type": "qwen3_moe", "head_dim": 128, "hidden_size": 2048, "intermediate_size": 6144,
+              "moe_intermediate_size": 768}, [*norms(2048), *norms(128, residual=False), gate(6144, "silu"), gate(768, "silu")]),
+            ({**GEMMA, "hidden_activation": "gelu_pytorch_tanh", "intermediate_size": 9216, "rms_norm_eps": 1e-6},
+             [*norms(2304, "--one-plus-weight"), gate(9216, "gelu_tanh")]),
+            ({**GEMMA, "model_type": "gemma3_text"}, norms(256, "--one-plus-weight", residual=False)),
+            ({**LLAMA, "model_type": "olmo2", "rms_norm_eps": 1e-6},
+             [*norms(4096), *norms(1024, residual=False)]),
+            ({**sixteen, "model_type": "cohere", "hidden_size": 8192, "num_attention_heads": 64, "layer_norm_eps": 1e-5,
+              "intermediate_size": 22528, "hidden_act": "silu"},
+             [*norms(8192, *layer_norm), *norms(128, *layer_norm, residual=False), gate(22528, "silu")]),
+            ({**BLOOM, "layer_norm_epsilon": 1e-5}, norms(1024, *layer_norm, "--bias", "1024")),
+            ({**sixteen, "model_type": "gpt2", "n_embd": 1024, "n_head": 16, "n_inner": None,
+              "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new"}, norms(1024, *layer_norm, "--bias", "1024")),
+            ({**sixteen, "model_type": "unheard_of", "hidden_size": 1000, "head_dim": 40, "intermediate_size": 3333},
+             [*norms(1000), *norms(1000, *layer_norm), *norms(40, residual=False), gate(3333, "silu")]),
+        ):
+            with self.subTest(model=config["model_type"]):
+                self.assertEqual(missing(config, *calls), set())
+        self.assertEqual(len(missing(LLAMA, *norms(4096), arch="sm_75")), 0)
+        # What the model has not is not compiled.
+        gates = [spec for spec in self.listed({**BLOOM, "layer_norm_epsilon": 1e-5}) if spec.startswith("gated_activation")]
+        self.assertEqual(gates, [])
+        odd = {**LLAMA, "hidden_act": "xielu"}
+        self.assertIn("xielu", self.succeed("prewarm", "--model", self.config(odd), "--arch", "sm_80", "--list",
+                                            "--json").out)
+        self.assertFalse([spec for spec in self.listed(odd) if spec.startswith("gated_activation")])
 
     def test_rotary_is_covered(self):
         specs = self.listed(LLAMA)
@@ -159,7 +216,7 @@ class Model(support.CommandTest):
             self.assertIn("head_dim=64", spec)
             self.assertIn("kv=dense,causal=0", spec)
         self.assertEqual({spec.split("<")[0] for spec in specs},
-                         {"attn_work_map", "attn_prefill_wgmma", "attn_prefill_mma", "attn_decode_mma"})
+                         {"attn_work_map", "attn_prefill_wgmma", "attn_prefill_mma", "attn_decode_mma", "rms_norm"})
 
     def test_what_is_not_served_is_named_and_the_rest_compiled(self):
         def partly(words, fields=LLAMA, **changes):
