@@ -116,6 +116,7 @@ std::shared_ptr<const Handle> Layer::open_checked(bool create) {
     const Reached reached = walk_to(files_, root_, {create, vouched_});
     if (!reached.refusal.empty()) return distrusted(reached.refusal);
     if (!reached.handle) return refuse_unreached(reached, create);
+    if (!S_ISDIR(reached.status.st_mode)) return refuse_error("can't be opened: ", ENOTDIR);
     if (const std::string why = distrust(reached.status, reached.handle.get()); !why.empty()) {
         return distrusted(why);
     }

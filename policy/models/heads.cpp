@@ -101,6 +101,9 @@ void HeadReader::read_kv_heads(std::string_view part) {
     if (!config_.boolean("multi_query_attention").value_or(true)) {
         std::erase(names, "multi_query_group_num");
     }
+    if (!config_.boolean("group_query_attention").value_or(true)) {
+        std::erase(names, "num_query_groups");
+    }
     if (!heads) heads = values_of(config_, names, kMaxHeads);
     if (!heads && nested) heads = nested->integers("kv_n_heads", 1, kMaxHeads);
     if (heads) {

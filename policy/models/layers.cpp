@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <utility>
@@ -24,11 +26,26 @@ bool has_architecture(const Fields& config, std::string_view part) {
                        [part](const std::string& name) { return name.find(part) != name.npos; });
 }
 
-// The family of a type that is not in the table, as far as the file tells.
-Family told_family(const Fields& config) {
+bool has_architecture(const Fields& config, std::initializer_list<std::string_view> parts) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&config](std::string_view part) { return has_architecture(config, part); });
+}
+
+// The family of a type that is not in the table, where the file tells.
+std::optional<Family> told_family(const Fields& config) {
     if (config.boolean("is_encoder_decoder").value_or(false)) return Family::encoder_decoder;
-    if (has_architecture(config, "ForMaskedLM")) return Family::encoder;
-    return Family::decoder;
+    if (has_architecture(config, {"ForMaskedLM", "ForImageClassification", "VisionModel"}))
+        return Family::encoder;
+    // The sizes of a picture in the place of a vocabulary's.
+    if (config.has("patch_size") && config.has("image_size") && !config.has("vocab_size"))
+        return Family::encoder;
+    const auto says = [&config](const char* name) { return config.has(name); };
+    constexpr std::array kSaying = {"is_decoder", "is_causal", "use_bidirectional_attention"};
+    if (std::any_of(kSaying.begin(), kSaying.end(), says) ||
+        has_architecture(config, {"CausalLM", "LMHeadModel", "ForConditionalGeneration"})) {
+        return Family::decoder;
+    }
+    return std::nullopt;
 }
 
 // Queries see keys before and behind them.
@@ -265,10 +282,18 @@ std::vector<ModelLayer> both_parts(const Fields& config, const ModelType& type,
 
 std::vector<ModelLayer> read_layers(const Fields& config, const ModelType& type,
                                     const ModelOverrides& overrides, Findings& findings) {
-    const Family family = type.name.empty() ? told_family(config) : type.family;
+    const std::optional<Family> told = type.name.empty() ? told_family(config) : type.family;
+    const Family family = told.value_or(Family::decoder);
     if (family == Family::encoder_decoder) return both_parts(config, type, overrides, findings);
     PartReader reader(config, type, "", overrides, findings);
     std::vector<ModelLayer> layers = reader.layers(sees_both_ways(config, family));
+    if (!told && !layers.empty()) {
+        findings.note(
+            fmt::format("{} does not say whether its queries see the keys behind them: kernels for "
+                        "both are taken (\"is_causal\" in the file says which alone)",
+                        config.file()));
+        append(layers, reader.layers(true));
+    }
     if (config.boolean("add_cross_attention").value_or(false)) layers.push_back(reader.cross());
     if (layers.empty()) {
         throw Error(ErrorCode::invalid_argument,

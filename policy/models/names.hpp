@@ -21,12 +21,19 @@ using Names = std::span<const std::string_view>;
 inline constexpr std::array<std::string_view, 8> kHeadsNames = {
     "num_attention_heads", "n_head",          "n_heads",     "num_heads",
     "num_query_heads",     "attention_heads", "num_q_heads", "decoder_attention_heads"};
-inline constexpr std::array<std::string_view, 7> kKvHeadsNames = {
-    "num_key_value_heads", "num_kv_heads",          "n_head_kv",           "n_kv_heads",
-    "kv_n_heads",          "multi_query_group_num", "num_attention_groups"};
-inline constexpr std::array<std::string_view, 9> kHeadDimNames = {
-    "head_dim", "attention_head_dim", "attention_head_size", "kv_channels",  "d_kv",
-    "d_head",   "dim_head",           "head_size",           "size_per_head"};
+inline constexpr std::array<std::string_view, 8> kKvHeadsNames = {
+    "num_key_value_heads",   "num_kv_heads",         "n_head_kv",       "n_kv_heads", "kv_n_heads",
+    "multi_query_group_num", "num_attention_groups", "num_query_groups"};
+inline constexpr std::array<std::string_view, 10> kHeadDimNames = {"head_dim",
+                                                                   "attention_head_dim",
+                                                                   "attention_head_size",
+                                                                   "kv_channels",
+                                                                   "d_kv",
+                                                                   "d_head",
+                                                                   "dim_head",
+                                                                   "head_size",
+                                                                   "size_per_head",
+                                                                   "hidden_size_per_head"};
 inline constexpr std::array<std::string_view, 7> kHiddenNames = {
     "hidden_size", "n_embd", "d_model", "n_embed", "model_dim", "dim", "emb_dim"};
 inline constexpr std::array<std::string_view, 7> kLayersNames = {

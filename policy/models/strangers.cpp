@@ -16,7 +16,8 @@ bool holds(std::string_view text, std::string_view part) {
 
 constexpr auto kSuspicious = std::to_array<std::string_view>(
     {"head_dim", "partial_rotary_factors", "heads", "n_head", "window", "chunk_size", "head_size",
-     "qk_", "kv_dim", "kv_size"});
+     "qk_", "kv_dim", "kv_size", "blocksparse", "block_sparse", "sparse_att", "dense_attention",
+     "kv_group", "query_group"});
 
 // Fields of parts that have nothing to do with attention over keys and values, or that are passed
 // over.

@@ -72,16 +72,35 @@ std::vector<ModelCase> other_cases() {
          {encoder(16, 64), layer(16, 16, 64), cross(16, 16, 64)}},
 
         // Types that are not in the table
-        {R"({"model_type":"unheard_of","hidden_size":2048,"num_attention_heads":16,"num_key_value_heads":4,"head_dim":96,"rope_interleave":true,"num_hidden_layers":2})",
+        {R"({"model_type":"unheard_of","architectures":["UnheardForCausalLM"],"hidden_size":2048,"num_attention_heads":16,"num_key_value_heads":4,"head_dim":96,"rope_interleave":true,"num_hidden_layers":2})",
          {layer(16, 4, 96).pairs(96)}},
-        {R"({"model_type":"unheard_of","hidden_size":2048,"num_attention_heads":16,"num_key_value_heads":4,"head_dim":128,"rope_theta":10000.0})",
+        {R"({"model_type":"unheard_of","is_decoder":true,"hidden_size":2048,"num_attention_heads":16,"num_key_value_heads":4,"head_dim":128,"rope_theta":10000.0})",
          {layer(16, 4, 128).half(128).pairs(128)}},
-        {R"({"model_type":"unheard_of","d_model":1024,"n_heads":16,"head_size":64,"alibi":true})",
+        {R"({"model_type":"unheard_of","architectures":["UnheardLMHeadModel"],"d_model":1024,"n_heads":16,"head_size":64,"alibi":true})",
          {layer(16, 16, 64).sloped()}},
-        {R"({"num_attention_heads":8,"num_key_value_heads":2,"head_dim":64,"sliding_window":4096,"position_embedding_type":"learned"})",
+        {R"({"is_causal":true,"num_attention_heads":8,"num_key_value_heads":2,"head_dim":64,"sliding_window":4096,"position_embedding_type":"learned"})",
          {layer(8, 2, 64), layer(8, 2, 64).window(4095)}},
-        {R"({"model_type":"unheard_of","num_attention_heads":16,"projection_size":1536,"hidden_size":1024,"position_embedding_type":"none"})",
+        {R"({"model_type":"unheard_of","architectures":["UnheardForConditionalGeneration"],"num_attention_heads":16,"projection_size":1536,"hidden_size":1024,"position_embedding_type":"none"})",
          {layer(16, 16, 96)}},
+        {R"({"model_type":"unheard_of","architectures":["UnheardForCausalLM"],"n_embd":4096,"n_head":32,"num_query_groups":8,"group_query_attention":true,"position_embedding_type":"none"})",
+         {layer(32, 8, 128)}},
+        {R"({"model_type":"unheard_of","is_causal":true,"num_attention_heads":8,"hidden_size":768,"hidden_size_per_head":128,"position_embedding_type":"none"})",
+         {layer(8, 8, 128)}},
+        // Pictures have no order that their elements are written in.
+        {R"({"model_type":"unheard_of","hidden_size":1024,"num_attention_heads":16,"patch_size":14,"image_size":224,"position_embedding_type":"none"})",
+         {encoder(16, 64)}},
+        {R"({"model_type":"unheard_of","architectures":["UnheardForMaskedLM"],"hidden_size":768,"num_attention_heads":12,"position_embedding_type":"none"})",
+         {encoder(12, 64)}},
+        // Where nothing tells whether queries see the keys behind them, both are.
+        {R"({"model_type":"unheard_of","hidden_size":768,"num_attention_heads":12,"position_embedding_type":"none"})",
+         {layer(12, 12, 64), encoder(12, 64)}},
+        {R"({"model_type":"codeshell","n_embd":4096,"n_head":32,"num_query_groups":8})",
+         {layer(32, 8, 128).half(128)}},
+        {R"({"model_type":"gpt_refact","n_embd":2048,"n_head":32})", {layer(32, 1, 64).sloped()}},
+        {R"({"model_type":"Dream","hidden_size":3584,"num_attention_heads":28,"num_key_value_heads":28})",
+         {encoder(28, 128).half(128)}},
+        {R"({"model_type":"dinov3_vit","hidden_size":384,"num_attention_heads":6})",
+         {encoder(6, 64).half(64)}},
     };
 }
 // clang-format on

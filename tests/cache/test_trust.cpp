@@ -392,6 +392,10 @@ TEST_CASE("whether a directory can be written is known by writing, which leaves 
     CHECK(has(why_unwritable(options_for("/proc/jitney")), "it can't be created in /proc: "));
     write_file(temp / "file", "text");
     CHECK(has(why_unwritable(options_for(temp / "file/cache")), "Not a directory"));
+    // Who may write a file in its place does not matter.
+    REQUIRE(::chmod((temp / "file").c_str(), 0666) == 0);
+    CHECK(has(why_unwritable(options_for(temp / "file")), "Not a directory"));
+    CHECK(has(why_unwritable(options_for("/dev/null")), "Not a directory"));
     CHECK(has(why_unwritable(options_for("")), "no directory is named"));
     REQUIRE(::symlink((temp / "nothing").c_str(), (temp / "link").c_str()) == 0);
     CHECK(has(why_unwritable(options_for(temp / "link")), "symbolic link to what does not exist"));

@@ -108,6 +108,7 @@ TEST_CASE("scores that take a logits function are served by the caller's") {
 }
 
 TEST_CASE("fields that change kernels and are not served are named") {
+    check_unserved(R"({"model_type":"phi3small"})", "choice of keys");
     const auto named = [](const std::string& fields, const std::string& part) {
         INFO("fields: ", fields);
         const ModelReading reading = read(with(fields));
@@ -115,6 +116,8 @@ TEST_CASE("fields that change kernels and are not served are named") {
         CHECK(reading.model.layers.size() == 1);  // attention is served all the same
         CHECK(reading.model.layers[0].unserved == "");
     };
+    named(R"("blocksparse_block_size":64)", "blocksparse_block_size");
+    named(R"("dense_attention_every_n_layers":2)", "dense_attention_every_n_layers");
     named(
         R"("quantization_config":{"quant_method":"compressed-tensors","kv_cache_scheme":{"num_bits":8,"type":"float","strategy":"tensor"}})",
         "quantization_config.kv_cache_scheme");
@@ -159,6 +162,13 @@ TEST_CASE("what was assumed or passed over is said") {
         "512 / 8"));
     CHECK(holds(read(R"({"model_type":"unheard_of","num_attention_heads":8,"head_dim":64})").notes,
                 "both are taken"));
+    CHECK(holds(read(R"({"model_type":"unheard_of","num_attention_heads":8,"head_dim":64})").notes,
+                "whether its queries see the keys behind them"));
+    CHECK_FALSE(holds(
+        read(
+            R"({"model_type":"unheard_of","is_causal":true,"num_attention_heads":8,"head_dim":64})")
+            .notes,
+        "keys behind them"));
     CHECK(holds(read(R"({"model_type":"llama"})").notes, "32, the default of llama"));
 }
 
