@@ -119,20 +119,21 @@ struct MaskTile {
     JITNEY_DEVICE SeenKeys<C::tile_n> seen_keys(int key, bool whole, const KeysOf& keys_of) const {
         const int first_key = static_cast<int>(static_cast<unsigned>(key) & ~(kMaskGroupKeys - 1u));
         unsigned groups[kWords] = {};
-#pragma unroll 2
-        for (int first_row = 0; first_row < C::tile_m; first_row += kWarpSize) {
+        // The first rows are enough where they keep every key together, as those of most masks do.
+        bool every = false;
+#pragma unroll 1
+        for (int first_row = 0; first_row < C::tile_m && !every; first_row += kWarpSize) {
             const unsigned row = static_cast<unsigned>(first_row) + threadIdx.x % kWarpSize;
             const KeyRange keys = whole ? KeyRange{} : keys_of(static_cast<int>(row));
+            every = true;
 #pragma unroll
             for (int word = 0; word < kWords; ++word) {
                 unsigned bits = words(row)[word];
                 if (!whole) bits &= bits_within(keys, first_key + word * kMaskGroupKeys);
-                groups[word] |= bits;
+                groups[word] |= warp_or(bits);
+                every = every && groups[word] == kAllLanes;
             }
         }
-#pragma unroll
-        for (int word = 0; word < kWords; ++word)
-            groups[word] = warp_or(groups[word]);
         SeenKeys<C::tile_n> seen;
 #pragma unroll
         for (int word = 0; word < seen.kWords; ++word) {

@@ -156,7 +156,19 @@ struct PrefillMma {
         cp_async_commit();
     }
     JITNEY_DEVICE void load_values(int turn, int key) const {
-        load_rows(v_tile, *Memory::v_rows(), params.v_strides, turn, key, rows_with_values(key));
+        const auto load = [&](const auto& rows) {
+            load_rows(v_tile, *Memory::v_rows(), params.v_strides, turn, key, rows);
+        };
+        const auto rows = rows_with_values(key);
+        // Where each key of the tile is seen, none is looked at by itself. Above head_dim 128 the
+        // registers have no room for two ways of loading.
+        bool all = false;
+        if constexpr (C::mask != 0 && C::head_dim <= 128) all = rows.seen.all();
+        if (all) {
+            load(RowsBefore{C::tile_n});
+        } else {
+            load(rows);
+        }
         cp_async_commit();
     }
     // The keys that a row sees: without a mask all between the first and the last such key.

@@ -21,6 +21,15 @@ struct SeenKeys {
         }
         return (word >> static_cast<unsigned>(key) % 32 & 1u) != 0;
     }
+    JITNEY_DEVICE bool all() const {
+        bool every = true;
+#pragma unroll
+        for (int i = 0; i < kWords; ++i) {
+            const int left = keys - 32 * i;
+            every = every && words[i] == (left >= 32 ? kAllLanes : (1u << left % 32) - 1);
+        }
+        return every;
+    }
     JITNEY_DEVICE bool any() const {
         unsigned bits = 0;
 #pragma unroll

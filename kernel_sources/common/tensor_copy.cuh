@@ -1,7 +1,8 @@
 // Copies of boxes of a tensor between global and shared memory by the copy engine (TMA, sm_90+). A
 // tensor map (tensor_map.h) says how large a box is, and how its rows are swizzled in shared
 // memory. Elements outside of the tensor are read as zeros, whose bytes count as landed, and not
-// written. One thread starts a copy; coordinates are in elements, the innermost first.
+// written. One thread starts a copy; coordinates are in elements, the innermost first, which is a
+// multiple of 16 bytes (else a GPU stops the kernel, as for an illegal instruction).
 #pragma once
 
 #include "common/shared.cuh"

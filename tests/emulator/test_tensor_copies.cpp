@@ -100,7 +100,7 @@ TEST_CASE("a box arrives swizzled, and as zeros where it lies outside of the ten
         const auto near = [&random](unsigned size) {
             return static_cast<int>(random.below(size + 6)) - 4;
         };
-        const std::array<int, 4> corner = {near(100), near(5), near(4), near(3)};
+        const std::array<int, 4> corner = {near(100) / 8 * 8, near(5), near(4), near(3)};
         const Buffer out = output(20000);
         const toys::BoxParams params = box_params(tensor, corner, out);
         run_kernel(toys::brings_a_box, 1, 64, shared_bytes(params), params, random.next());
@@ -133,7 +133,7 @@ TEST_CASE("a box is written where the tensor is, and nowhere else") {
         tensor.shape.box = {64, 3, 2, 1};
         const Counted before(50);
         const Buffer out = output(1);
-        const std::array<int, 4> corner = {static_cast<int>(random.below(20)) - 8,
+        const std::array<int, 4> corner = {static_cast<int>(random.below(4)) * 8 - 8,
                                            static_cast<int>(random.below(6)) - 1,
                                            static_cast<int>(random.below(4)), 1};
         const toys::BoxParams params = box_params(tensor, corner, out);
@@ -180,6 +180,23 @@ TEST_CASE("what no kernel may rely on arrives as ones, and what is no buffer's i
                "of the tensor, which has");
     tensor.buffer.make_read_only();
     CHECK_SAYS(fault_of(toys::takes_a_box_away, 1, 64, shared_bytes(params), params), "an input");
+}
+
+TEST_CASE("boxes begin at multiples of 16 bytes in a row, within the tensor and before it") {
+    Counted tensor(64);
+    tensor.shape.box = {64, 4, 1, 1};
+    const Buffer out = output(4096);
+    for (const Kernel* kernel : {&toys::brings_a_box, &toys::takes_a_box_away}) {
+        for (const int first : {-16, -3, 0, 4, 8, 63}) {
+            const toys::BoxParams params = box_params(tensor, {first, 0, 1, 0}, out);
+            const std::string fault = fault_of(*kernel, 1, 64, shared_bytes(params), params);
+            if (first % 8 == 0) {
+                CHECK(fault.empty());
+            } else {
+                CHECK_SAYS(fault, "begin at multiples of 16 bytes");
+            }
+        }
+    }
 }
 
 TEST_CASE("a box that was not waited for is not there") {

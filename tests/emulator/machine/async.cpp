@@ -147,6 +147,13 @@ Copy copy_of_box(const TensorMapBits& bits, std::span<const int> corner, Where w
     Copy copy;
     std::string wrong = read_tensor_map(bits, static_cast<unsigned>(corner.size()), copy.map);
     if (!wrong.empty()) fault(std::move(wrong), where);
+    // A GPU stops such a kernel as for an illegal instruction.
+    if (corner.front() * copy.map.element_bytes % 16 != 0) {
+        fault(fmt::format("copies a box that begins at element {} of its rows, of {} bytes each: "
+                          "boxes begin at multiples of 16 bytes",
+                          corner.front(), copy.map.element_bytes),
+              where);
+    }
     std::copy(corner.begin(), corner.end(), copy.corner.begin());
     copy.bytes = copy.map.box_bytes();
     return copy;
