@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstring>
-#include <utility>
 
 #include "tests/wrappers/cases.hpp"
 
@@ -34,7 +33,7 @@ struct Counting {
             swizzle == runtime::Swizzle::none ? 24 : 8u << static_cast<int>(swizzle));
         shape.rank = rank;
         shape.dtype = DType::bf16;
-        shape.size = {100, 11, 4, 3, 3};
+        shape.size = {88, 11, 4, 3, 3};
         shape.box = {box_row, 8, 2, 2, 2};
         shape.swizzle = swizzle;
         std::uint64_t stride = 224;
@@ -99,16 +98,28 @@ Call call_of(const Counting& tensor, const std::string& kernel, BoxPlaces places
     return call;
 }
 
+void check_same(const Words& words, const Words& expected) {
+    REQUIRE(words.size() == expected.size());
+    std::size_t different = 0;
+    std::size_t first = words.size();
+    for (std::size_t i = words.size(); i-- > 0;) {
+        if (words[i] == expected[i]) continue;
+        ++different;
+        first = i;
+    }
+    CHECK_MESSAGE(different == 0, different, " words differ, the first is number ", first, " of ",
+                  words.size());
+}
+
 void check_boxes(const Run& run, int) {
     for (const int rank : {2, 4, 5}) {
         for (const runtime::Swizzle swizzle : kSwizzles) {
             const Counting tensor(rank, swizzle);
-            // Within the tensor; before its begin in some dimensions; beyond its end in others. Boxes
-            // begin at multiples of 16 bytes in the innermost one.
-            for (const auto& [from, to] :
-                 {std::pair{Corner{8, 1, 1, 0, 1}, Corner{24, 3, 2, 1, 0}},
-                  std::pair{Corner{-8, -2, 2, 1, -1}, Corner{88, 7, -1, 2, 2}},
-                  std::pair{Corner{88, 7, -1, 2, 2}, Corner{-8, -3, 3, -1, 1}}}) {
+            // What is loaded lies within the tensor, before its begin in some dimensions, and
+            // beyond its end in others. Boxes begin at multiples of 16 bytes in the innermost one.
+            const Corner to = {24, 3, 2, 1, 0};
+            for (const Corner& from :
+                 {Corner{8, 1, 1, 0, 1}, Corner{-8, -2, 2, 1, -1}, Corner{72, 7, -1, 2, 2}}) {
                 INFO(rank, " dimensions, swizzle ", static_cast<int>(swizzle), ", from ", from[0]);
                 Call call = call_of(tensor, "boxes<" + std::to_string(rank) + ">",
                                     {.from = from, .to = to}, 1);
@@ -130,7 +141,7 @@ void check_boxes(const Run& run, int) {
                     set_element(expected, kHeaderWords, static_cast<std::size_t>(place),
                                 element(more, 0, tensor.shared_place_of(i)));
                 }
-                CHECK(run(call) == expected);
+                check_same(run(call), expected);
             }
         }
     }
@@ -160,7 +171,7 @@ void check_multicast(const Run& run, int) {
                 }
             }
         }
-        CHECK(run(call) == expected);
+        check_same(run(call), expected);
     }
 }
 
