@@ -102,7 +102,8 @@ static void sizes_of_all_structs(void) {
     CHECK_SIZES(jitney_gated_activation_args, jitney_gated_activation,
                 sizeof(jitney_gated_activation_args), 0);
     CHECK_SIZES(jitney_fp8_quantize_args, jitney_fp8_quantize, sizeof(jitney_fp8_quantize_args), 0);
-    CHECK_SIZES(jitney_fp8_gemm_args, jitney_fp8_gemm, sizeof(jitney_fp8_gemm_args), 0);
+    CHECK_SIZES(jitney_fp8_gemm_args, jitney_fp8_gemm, offsetof(jitney_fp8_gemm_args, scale_a),
+                offsetof(jitney_fp8_gemm_args, scale_b));
     CHECK_SIZES(jitney_fp8_linear_args, jitney_fp8_linear, sizeof(jitney_fp8_linear_args), 0);
     CHECK_SIZES(jitney_fp8_linear_backward_args, jitney_fp8_linear_backward,
                 sizeof(jitney_fp8_linear_backward_args), 0);
