@@ -24,13 +24,19 @@ inline std::string quoted(std::string_view text) {
     return result + '"';
 }
 
-inline std::string quoted_list(const std::vector<std::string>& texts) {
+// A list of what `write` makes of each value.
+template <class Values, class Write>
+std::string json_list(const Values& values, const Write& write) {
     std::string result = "[";
-    for (const std::string& text : texts) {
+    for (const auto& value : values) {
         if (result.size() > 1) result += ',';
-        result += quoted(text);
+        result += write(value);
     }
     return result + ']';
+}
+
+inline std::string quoted_list(const std::vector<std::string>& texts) {
+    return json_list(texts, quoted);
 }
 
 }  // namespace jitney

@@ -39,7 +39,7 @@ void compile_probe(int capability) {
     runtime::compile(source);
 }
 
-// Those that some kernel can be compiled ahead for, by the names that GPUs look for.
+// The GPUs that some kernel can be compiled ahead for, by the names that they look for.
 std::vector<std::string> arch_texts(const std::vector<int>& capabilities) {
     std::vector<std::string> texts;
     for (const int capability : capabilities) {
@@ -92,7 +92,7 @@ DriverState driver_state() {
     state.how = status.how;
     state.usable = status.usable;
     state.asked_for = runtime::environment("JITNEY_LIBCUDA").has_value();
-    // Where it can't be used it may tell its version all the same.
+    // A driver that can't be used may tell its version all the same.
     const int version = status.version != 0 ? status.version : runtime::driver_version();
     if (version != 0) state.version = runtime::version_text(version);
     state.major = version / 1000;

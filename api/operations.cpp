@@ -262,33 +262,28 @@ const char* name_of(Use use) {
 }
 
 std::string json_of(const OperationField& field) {
-    std::string c;
-    for (const CMember& member : field.c) {
-        c += fmt::format(R"({}{{"type":{},"offset":{}}})", c.empty() ? "" : ",",
-                         quoted(member.type), member.offset);
-    }
-    std::string elements;
-    for (const OperationField& element : field.elements)
-        elements += (elements.empty() ? "" : ",") + json_of(element);
+    const std::string c = json_list(field.c, [](const CMember& member) {
+        return fmt::format(R"({{"type":{},"offset":{}}})", quoted(member.type), member.offset);
+    });
+    const std::string elements =
+        json_list(field.elements, [](const OperationField& element) { return json_of(element); });
     return fmt::format(
         R"({{"name":{},"kind":"{}","use":"{}","optional":{},"group":{},"meaning":{},"shape":{},)"
         R"("dtypes":{},"like":{},"when":{},"read_else":{},"words":{},"default":{},"option":{},)"
-        R"("file":{},"c":[{}],"elements":[{}]}})",
+        R"("file":{},"c":{},"elements":{}}})",
         quoted(field.name), name_of(field.kind), name_of(field.use), field.optional,
         quoted(field.group), quoted(field.meaning), quoted(field.shape), quoted_list(field.dtypes),
         quoted(field.like), quoted(field.when), field.read_else, quoted_list(field.words),
-
         field.default_value.empty() ? "null" : quoted(field.default_value), quoted(field.option),
         quoted(field.file), c, elements);
 }
 
 std::string json_of(const OperationInfo& info) {
-    std::string fields;
-    for (const OperationField& field : info.fields)
-        fields += (fields.empty() ? "" : ",") + json_of(field);
+    const std::string fields =
+        json_list(info.fields, [](const OperationField& field) { return json_of(field); });
     return fmt::format(
         R"({{"name":{},"does":{},"c_function":{},"c_struct":{},"c_bytes":{},"kernels":{},)"
-        R"("fields":[{}]}})",
+        R"("fields":{}}})",
         quoted(info.name), quoted(info.does), quoted(info.c_function), quoted(info.c_struct),
         info.c_bytes, quoted_list(info.kernels), fields);
 }
@@ -306,10 +301,9 @@ const std::vector<OperationInfo>& operations() {
 }
 
 std::string operations_json() {
-    std::string all;
-    for (const OperationInfo& info : operations())
-        all += (all.empty() ? "" : ",") + json_of(info);
-    return fmt::format(R"({{"version":{},"operations":[{}]}})", quoted(jitney_version()), all);
+    return fmt::format(
+        R"({{"version":{},"operations":{}}})", quoted(jitney_version()),
+        json_list(operations(), [](const OperationInfo& info) { return json_of(info); }));
 }
 
 void run_operation(std::string_view name, const void* args, Stream stream) {

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <string>
@@ -12,14 +11,12 @@ namespace jitney {
 namespace {
 
 std::string json_of(const ServingLayer& layer, DType dtype) {
-    std::string styles;
-    for (const RotaryStyle style : layer.rotary_styles) {
-        if (!styles.empty()) styles += ',';
-        styles += style == RotaryStyle::half_split ? "\"half_split\"" : "\"interleaved\"";
-    }
+    const std::string styles = json_list(layer.rotary_styles, [](RotaryStyle style) {
+        return quoted(style == RotaryStyle::half_split ? "half_split" : "interleaved");
+    });
     return fmt::format(
         R"({{"kind":{},"part":"{}","count":{},"q_heads":{},"kv_heads":{},"d_qk":{},"d_v":{},)"
-        R"("window_left":{},"window_right":{},"causal":{},"rotary_dim":{},"rotary_styles":[{}],)"
+        R"("window_left":{},"window_right":{},"causal":{},"rotary_dim":{},"rotary_styles":{},)"
         R"("softcap":{},"alibi":{},"sinks":{},"logits":{},"format":"{}","served":{},)"
         R"("reason":{}}})",
         quoted(layer.kind), name_of(layer.part), layer.count, layer.q_heads, layer.kv_heads,
@@ -41,11 +38,8 @@ std::string json_of(const ServingGate& gate) {
 }
 
 template <class Value>
-std::string json_list(const std::vector<Value>& values) {
-    std::vector<std::string> texts;
-    for (const Value& value : values)
-        texts.push_back(json_of(value));
-    return fmt::format("[{}]", fmt::join(texts, ","));
+std::string list_of(const std::vector<Value>& values) {
+    return json_list(values, [](const Value& value) { return json_of(value); });
 }
 
 }  // namespace
@@ -63,15 +57,11 @@ const char* name_of(ServingPart part) noexcept {
 }
 
 std::string json_of(const ServingModel& model) {
-    std::string layers;
-    for (const ServingLayer& layer : model.layers) {
-        if (!layers.empty()) layers += ',';
-        layers += json_of(layer, model.dtype);
-    }
+    const auto layer = [&model](const ServingLayer& each) { return json_of(each, model.dtype); };
     return fmt::format(
-        R"({{"model_type":{},"layers":[{}],"norms":{},"gates":{},"notes":{},"unserved":{}}})",
-        quoted(model.model_type), layers, json_list(model.norms), json_list(model.gates),
-        quoted_list(model.notes), quoted_list(model.unserved));
+        R"({{"model_type":{},"layers":{},"norms":{},"gates":{},"notes":{},"unserved":{}}})",
+        quoted(model.model_type), json_list(model.layers, layer), list_of(model.norms),
+        list_of(model.gates), quoted_list(model.notes), quoted_list(model.unserved));
 }
 
 }  // namespace jitney

@@ -45,7 +45,7 @@ CLI::Option* add_texts(CLI::App& command, const std::string& name, std::vector<s
                        const std::string& type, const std::string& description);
 CLI::Option* add_word(CLI::App& command, const std::string& names, std::string& value,
                       const std::vector<std::string>& words, const std::string& description);
-// Of tensors: fp32, fp16 or bf16.
+// The format of tensors: fp32, fp16 or bf16.
 CLI::Option* add_format(CLI::App& command, const std::string& names, std::string& format,
                         const std::string& description);
 // Refuses a shape of another number of sizes than `meaning` names: "out_features,in_features".

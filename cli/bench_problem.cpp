@@ -115,7 +115,7 @@ Indices shuffled_pages(const Tensor& table) {
     return pages;
 }
 
-// Of a tensor whose values matter; nothing of others.
+// The values of a tensor where they matter; nothing for others.
 std::vector<std::byte> content_of(const FieldProblem& problem, const ProblemCall& call,
                                   const CallTensor& tensor) {
     const std::string& name = tensor.field->name;

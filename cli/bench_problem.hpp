@@ -1,4 +1,4 @@
-// What a benchmark makes of a problem: what its call computes and moves, and the values that its
+// A problem as a benchmark sees it: what its call computes and moves, and the values that its
 // tensors need.
 #pragma once
 

@@ -28,7 +28,7 @@ class FieldOptions {
   public:
     explicit FieldOptions(const OperationInfo& operation) : operation_(operation) {}
 
-    // Those that the command does not have yet.
+    // Adds the options that the command does not have yet.
     void add_to(CLI::App& command);
     // As options of the command's own say them: the place of a field's word, and a result's dtype.
     void choose(const std::string& field, std::int64_t place) { integers_[field] = place; }

@@ -27,7 +27,7 @@ class FieldProblem {
     }
 
     const FieldOptions& options() const { return options_; }
-    // Where each request's rows end, after a 0; empty: not known.
+    // The ends of each request's rows, after a 0; empty: not known.
     const std::vector<int>& ends() const { return told_.ends; }
 
   private:

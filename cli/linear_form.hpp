@@ -1,4 +1,4 @@
-// What prewarm --linear says of a linear layer beside its sizes, by the options of explain.
+// The form of a linear layer beside its sizes, as prewarm --linear says it by options of explain.
 #pragma once
 
 #include <optional>

@@ -127,7 +127,7 @@ const OperationField* ProblemCall::field_named(std::string_view name) const {
 const Shape* ProblemCall::shape_of_option(const ProblemOption& option) const {
     const auto own = told_.shapes.find(option.name);
     if (own != told_.shapes.end()) return &own->second;
-    // Where fields say it themselves, nothing is taken to be like another.
+    // Nothing is taken to be like another where fields say it themselves.
     bool told = false;
     for_each_input(problem_, [&](const OperationField& field) {
         told |= !field.optional && field.name != option.like && told_.shapes.contains(field.name);

@@ -19,7 +19,7 @@
 
 namespace jitney::cli {
 
-// What the command line says of a problem, beside the options of fields that are no tensors.
+// A problem as the command line says it, beside the options of fields that are no tensors.
 struct ToldProblem {
     std::map<std::string, Shape, std::less<>> shapes;         // by field, or by option
     std::map<std::string, std::string, std::less<>> formats;  // by field

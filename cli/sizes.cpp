@@ -30,7 +30,7 @@ struct Alternative {
     }
     bool holds(const Sizes::Holds& holds) const { return condition.empty() || holds(condition); }
     bool many() const { return sizes.front().ends_with(kMany); }
-    // Those that are one size each.
+    // How many of them are one size each.
     std::size_t last() const { return many() ? sizes.size() - 1 : sizes.size(); }
     bool fits(std::size_t count) const { return many() ? count >= last() : count == last(); }
 };

@@ -26,7 +26,7 @@ class Sizes {
 
     // A size that a field says, such as a length.
     void set(const std::string& name, std::int64_t size) { sizes_.emplace(name, size); }
-    // What a size is where nothing tells it: by the first of the expressions that is known.
+    // A size that nothing tells is the first of the expressions that is known.
     void otherwise(const std::string& name, std::string_view expressions) {
         otherwise_.emplace(name, expressions);
     }
@@ -35,7 +35,7 @@ class Sizes {
     bool note(const std::string& name, std::string_view text, const Shape& shape);
     // The shape by the first alternative whose sizes are all known; nothing where there is none.
     std::optional<Shape> shape_of(std::string_view text) const;
-    // Of a name, or of an expression.
+    // The value of a name, or of an expression.
     std::optional<std::int64_t> value_of(std::string_view size) const;
 
     // The condition of the first alternative of so many sizes, whether it holds or not; empty:

@@ -52,9 +52,7 @@ struct CallFields<AppendKvArgs> {
             .told("the row of cos and sin for each new key; its place in its request where it is "
                   "left out",
                   {"[batch, new_len] | [new_len] | [total_new]", "int32|int64"}, &C::positions),
-        fields::plain("style", &Args::style)
-            .told("which elements are turned together: 2i and 2i + 1, or i and i + rotary_dim / 2",
-                  fields::kRotaryStyle, &C::style),
+        fields::kStyleField<Args, C>,
         fields::source("q", &Args::q)
             .told(
                 "queries of the same tokens, rotated in the same launch",

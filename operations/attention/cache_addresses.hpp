@@ -1,4 +1,4 @@
-// Where the keys and values of each request stand, as addresses: calls of attention and appends to
+// The addresses of the keys and values of each request: calls of attention and appends to
 // a cache have these fields in common.
 #pragma once
 

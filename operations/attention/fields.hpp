@@ -6,8 +6,7 @@
 #include "jitney/attention.hpp"
 #include "jitney/jitney.h"
 #include "operations/attention/cache_texts.hpp"
-#include "operations/call_fields.hpp"
-#include "operations/own_workspace.hpp"
+#include "operations/common_fields.hpp"
 
 namespace jitney {
 
@@ -106,9 +105,7 @@ struct CallFields<AttentionArgs> {
         fields::plain("batch_invariant", &Args::batch_invariant)
             .told("the result of a request does not depend, bit for bit, on who shares the batch",
                   &C::batch_invariant),
-        fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
-            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
+        fields::kWorkspaceField<Args, C>,
         fields::plain("logits", &Args::logits)
             .told("CUDA C++ that edits the scores, for tensors on a GPU", &C::logits),
         fields::plain("logits_values", &Args::logits_values)

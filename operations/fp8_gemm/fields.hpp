@@ -3,8 +3,7 @@
 
 #include "jitney/fp8_gemm.hpp"
 #include "jitney/jitney.h"
-#include "operations/call_fields.hpp"
-#include "operations/own_workspace.hpp"
+#include "operations/common_fields.hpp"
 
 namespace jitney {
 
@@ -50,11 +49,8 @@ struct CallFields<Fp8GemmArgs> {
                   {.shape = "[1]", .dtypes = "fp32", .when = "out_multiplier"}, &C::amax),
         fields::plain("trans_a", &Args::trans_a).told("a is [k, m], not [m, k]", &C::trans_a),
         fields::plain("trans_b", &Args::trans_b).told("b is [n, k], not [k, n]", &C::trans_b),
-        fields::plain("fast_accum", &Args::fast_accum)
-            .told(fields::kFastAccumMeans, &C::fast_accum),
-        fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
-            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
+        fields::kFastAccumField<Args, C>,
+        fields::kWorkspaceField<Args, C>,
     };
     using Says = ProblemOption::Says;
     static constexpr std::array problem{

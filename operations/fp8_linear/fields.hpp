@@ -3,8 +3,7 @@
 
 #include "jitney/fp8_linear.hpp"
 #include "jitney/jitney.h"
-#include "operations/call_fields.hpp"
-#include "operations/own_workspace.hpp"
+#include "operations/common_fields.hpp"
 
 namespace jitney {
 
@@ -76,11 +75,8 @@ struct CallFields<Fp8LinearArgs> {
             .told("what the backward call needs", {.option = "save"}, &C::x_codes, &C::weight_codes,
                   &C::scales),
         fields::plain("recipe", &Args::recipe).told("how the tensors are scaled", &C::recipe),
-        fields::plain("fast_accum", &Args::fast_accum)
-            .told(fields::kFastAccumMeans, &C::fast_accum),
-        fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
-            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
+        fields::kFastAccumField<Args, C>,
+        fields::kWorkspaceField<Args, C>,
     };
     using Says = ProblemOption::Says;
     static constexpr std::array problem{
@@ -136,11 +132,8 @@ struct CallFields<Fp8LinearBackwardArgs> {
             .as_numbers()
             .told(fields::kFp8StateMeans, fields::kFp8State, &C::state),
         fields::plain("recipe", &Args::recipe).told("how the tensors are scaled", &C::recipe),
-        fields::plain("fast_accum", &Args::fast_accum)
-            .told(fields::kFastAccumMeans, &C::fast_accum),
-        fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
-            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
+        fields::kFastAccumField<Args, C>,
+        fields::kWorkspaceField<Args, C>,
     };
 };
 

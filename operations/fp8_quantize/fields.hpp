@@ -3,8 +3,7 @@
 
 #include "jitney/fp8_quantize.hpp"
 #include "jitney/jitney.h"
-#include "operations/call_fields.hpp"
-#include "operations/own_workspace.hpp"
+#include "operations/common_fields.hpp"
 
 namespace jitney {
 
@@ -41,9 +40,7 @@ struct CallFields<Fp8QuantizeArgs> {
                   {.shape = "[1]", .dtypes = "fp32", .when = "always"}, &C::amax),
         fields::plain("dynamic", &Args::dynamic)
             .told("the multiplier is made of x's own amax, in a second pass", &C::dynamic),
-        fields::plain("workspace", &Args::workspace)
-            .may_differ<Differs::in_calls>(&look::at_workspace<Args>)
-            .told(fields::kWorkspaceMeans, &C::workspace, &C::workspace_bytes),
+        fields::kWorkspaceField<Args, C>,
     };
     using Says = ProblemOption::Says;
     static constexpr std::array problem{

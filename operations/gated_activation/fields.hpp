@@ -3,7 +3,7 @@
 
 #include "jitney/gated_activation.hpp"
 #include "jitney/jitney.h"
-#include "operations/call_fields.hpp"
+#include "operations/common_fields.hpp"
 
 namespace jitney {
 
@@ -28,13 +28,8 @@ struct CallFields<GatedActivationArgs> {
                    .dtypes = "bf16|fp16|fp32|e4m3",
                    .like = "gate"},
                   &C::out),
-        fields::read("multiplier", &Args::multiplier)
-            .as_numbers()
-            .told("what the codes are made with", {"[1]", "fp32"}, &C::multiplier),
-        fields::written("scale", &Args::scale)
-            .as_numbers()
-            .told("instead of multiplier: each row's own scale, which its largest value makes",
-                  {"[rows]", "fp32"}, &C::scale),
+        fields::kRowMultiplierField<Args, C>,
+        fields::kRowScaleField<Args, C>,
         fields::plain("activation", &Args::activation)
             .told("of the gate", {.words = "silu|gelu|gelu_tanh|relu2"}, &C::activation),
     };

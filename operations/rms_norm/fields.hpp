@@ -3,7 +3,7 @@
 
 #include "jitney/jitney.h"
 #include "jitney/rms_norm.hpp"
-#include "operations/call_fields.hpp"
+#include "operations/common_fields.hpp"
 
 namespace jitney {
 
@@ -31,13 +31,8 @@ struct CallFields<RmsNormArgs> {
         fields::result("out", &Args::out, "x", &Args::x)
             .told("the result, in x's dtype, and then it may be x itself; or codes of E4M3",
                   {.shape = "x", .dtypes = "bf16|fp16|fp32|e4m3", .like = "x"}, &C::out),
-        fields::read("multiplier", &Args::multiplier)
-            .as_numbers()
-            .told("what the codes are made with", {"[1]", "fp32"}, &C::multiplier),
-        fields::written("scale", &Args::scale)
-            .as_numbers()
-            .told("instead of multiplier: each row's own scale, which its largest value makes",
-                  {"[rows]", "fp32"}, &C::scale),
+        fields::kRowMultiplierField<Args, C>,
+        fields::kRowScaleField<Args, C>,
         fields::plain("eps", &Args::eps)
             .told("added to the mean square; 1e-6 where it is left out", &C::eps),
         fields::plain("one_plus_weight", &Args::one_plus_weight)

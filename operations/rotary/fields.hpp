@@ -3,12 +3,11 @@
 
 #include "jitney/jitney.h"
 #include "jitney/rotary.hpp"
-#include "operations/call_fields.hpp"
+#include "operations/common_fields.hpp"
 
 namespace jitney {
 
 namespace fields {
-inline constexpr FieldText kRotaryStyle{.words = "interleaved|half_split"};
 inline constexpr FieldText kRotaryTable{"[table_len, rotary_dim / 2]", "fp32"};
 inline constexpr ProblemOption kRotaryDimOption{
     .name = "rotary-dim",
@@ -51,9 +50,7 @@ struct CallFields<RotaryArgs> {
             .told("the row of cos and sin for each token; its index along the length where it is "
                   "left out",
                   {"[batch, length] | [length]", "int32|int64"}, &C::positions),
-        fields::plain("style", &Args::style)
-            .told("which elements are turned together: 2i and 2i + 1, or i and i + rotary_dim / 2",
-                  fields::kRotaryStyle, &C::style),
+        fields::kStyleField<Args, C>,
     };
     static constexpr std::array problem{fields::kRotaryDimOption};
     static constexpr std::array sizes{fields::kRotaryDim,

@@ -65,7 +65,7 @@ bool has_field_of(const Fields& config, std::string_view part) {
     });
 }
 
-// Which of the two kinds of norms there are, as far as it is told.
+// The two kinds of norms: whether there are such, as far as it is told.
 struct NormKinds {
     bool root_mean_square = false;
     bool layer_norm = false;
@@ -84,7 +84,7 @@ NormKinds kinds_of(const Fields& config, const ModelType& type) {
     return {turned, !turned};
 }
 
-// What a size is, one or one a layer. Files without it say null, 0 or -1.
+// A size, one or one a layer. Files without it say null, 0 or -1.
 std::vector<int> sizes_of(const Fields& config, std::string_view name) {
     if (config.is_list(name))
         return config.integers(name, -1, kMaxSize, 0).value_or(std::vector<int>());

@@ -1,4 +1,4 @@
-// What a model asks of the kernels of rows: its norms, and the gates of its feed-forward layers.
+// The rows of a model that kernels work on: its norms, and the gates of its feed-forward layers.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace jitney::policy {
 
-// Those that the file and the type tell, and, where these leave open which of two forms a norm has,
+// Reads what the file and the type tell, and, where these leave open which of two forms a norm has,
 // both. A size or an activation that is not known is noted.
 void read_rows(const Fields& config, const ModelType& type, Model& model, Findings& findings);
 

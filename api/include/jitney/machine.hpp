@@ -1,4 +1,4 @@
-// What this machine has to compile and to run kernels with, and what is wrong with it: what
+// The means of this machine to compile and to run kernels, and what is wrong with them: what
 // `jitney doctor` shows. Nothing here throws for what is missing or broken.
 #pragma once
 

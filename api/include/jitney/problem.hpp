@@ -34,7 +34,7 @@ struct ProblemOption {
     int least = 1;               // of a size
 };
 
-// What is known of a size that no option tells, and what it has to be.
+// A size that no option tells: what is known of it, and what it has to be.
 struct ProblemSize {
     const char* name;
     const char* otherwise = "";  // expressions of other sizes, of which the first known one counts

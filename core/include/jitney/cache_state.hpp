@@ -1,4 +1,4 @@
-// What is found in the cache of compiled kernels on disk, and what its upkeep did (cache.hpp).
+// The state of the cache of compiled kernels on disk, and what its upkeep did (cache.hpp).
 #pragma once
 
 #include <cstdint>
