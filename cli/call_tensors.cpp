@@ -14,6 +14,9 @@ namespace jitney::cli {
 
 namespace {
 
+// Between conditions of which each has to hold.
+constexpr std::string_view kAnd = " and ";
+
 // What a field says of another name: "x to out", "k_pool with block_table|kv_page_indices".
 struct OtherName {
     std::string name;
@@ -75,6 +78,9 @@ CallTensors::CallTensors(const OperationInfo& operation, const FieldOptions& opt
 }
 
 bool CallTensors::has(std::string_view condition) const {
+    if (const std::size_t first = condition.find(kAnd); first != condition.npos) {
+        return has(condition.substr(0, first)) && has(condition.substr(first + kAnd.size()));
+    }
     if (options_.holds(condition)) return true;
     const auto other = other_names_.find(condition);
     return source_.find(other == other_names_.end() ? condition : other->second) != nullptr;
@@ -162,7 +168,7 @@ void CallTensors::read(const OperationField& field, const OperationField* list) 
     }
     if (use == Use::written) {
         refuse(fmt::format("{} holds a {}, and {} makes one: leave one of them out", source_.name,
-                           name, option_of(field.when)));
+                           name, option_of(field.when.substr(0, field.when.find(kAnd)))));
     }
     Tensor host = *given;
     if (host.dtype == DType::int64 && field.dtypes == std::vector<std::string>{"int32"}) {

@@ -12,7 +12,8 @@
 //   like    the tensor whose dtype a result has; or the field whose word names its dtype, or else
 //           it is the first of dtypes
 //   when    the field with which a result is made, or a tensor that may be is written; "always": a
-//           result that a call may leave out, and a run does not. Empty: where it is asked for.
+//           result that a call may leave out, and a run does not. "FIELD=WORD": with that word;
+//           " and " joins several. Empty: where it is asked for.
 //   words   of an enumeration, in the order of its values, which count from 0
 //   option  another name of the option that asks for the field
 //   file    another name that the tensor may have in a file; after " with ", those of which one

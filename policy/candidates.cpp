@@ -92,6 +92,10 @@ std::string reason_text(const Candidate& c) {
             return fmt::format("heads times head_dim is {}, above {}", c.a, c.b);
         case Reason::too_many_tiles:
             return fmt::format("needs {} times {} tiles, above {}", c.a, c.b, kMaxTiles);
+        case Reason::row_too_long:
+            return fmt::format("a row has {} elements, more than {}", c.a, c.b);
+        case Reason::other_granularity:
+            return "makes scales of another granularity";
     }
     return "unknown reason";
 }

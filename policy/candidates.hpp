@@ -38,6 +38,8 @@ enum class Reason : std::uint8_t {
     token_too_large,        // a: elements a token, b: limit
     batch_invariant,        // the kernel of smaller batches can't run this one
     too_many_tiles,         // a: across, b: down
+    row_too_long,           // a: elements, b: limit
+    other_granularity,      // it makes scales of other parts of a tensor
 };
 
 struct Candidate {

@@ -96,6 +96,29 @@ JITNEY_KERNEL(fp8_quantize,
                                                     of["amax"] != 0);
                }})
 
+JITNEY_KERNEL(fp8_quantize_rows, {.operation = "fp8_quantize",
+                                  .source = "fp8/quantize_rows.cuh",
+                                  .minimum_arch = 75,
+                                  .constants = {format(kFloating), format(k8Bit, "out"), kRowWidth,
+                                                kRowThreads, kRowVectors},
+                                  .shared_bytes =
+                                      [](const Values& of) {
+                                          return row_shared_bytes(of["threads"], of["vectors"],
+                                                                  of["width"], kPlainResult);
+                                      },
+                                  .why_not = why_no_row})
+
+JITNEY_KERNEL(fp8_quantize_groups,
+              {.operation = "fp8_quantize",
+               .source = "fp8/quantize_groups.cuh",
+               .minimum_arch = 75,
+               .constants = {format(kFloating), format(k8Bit, "out"),
+                             // A group of 128 columns, or a block of as many rows of them.
+                             integer("scale_rows", {1, 128, 1, true})},
+               .shared_bytes =
+                   [](const Values& of) { return fp8_group_shared_bytes(of["scale_rows"]); },
+               .why_not = why_no_group})
+
 JITNEY_KERNEL(fp8_gemm_mma,
               {.operation = "fp8_gemm",
                .source = "fp8/gemm_mma.cuh",

@@ -12,6 +12,7 @@
 #include "kernel_sources/fp8/gemm_params.h"
 #include "kernel_sources/fp8/gemm_wgmma.h"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/fp8/quantize_scales.h"
 #include "kernel_sources/norm/row_shape.h"
 #include "policy/spec.hpp"
 
@@ -100,6 +101,12 @@ std::string_view why_no_row(const Values& of) {
     const int threads = of["threads"];
     if (threads % 32 == 0 || (threads < 32 && (threads & (threads - 1)) == 0)) return {};
     return "threads of a row are a power of two, or whole warps of 32";
+}
+
+std::string_view why_no_group(const Values& of) {
+    const int rows = of["scale_rows"];
+    if (rows == 1 || rows == kFp8ScaleCols) return {};
+    return "a scale has one row, or 128";
 }
 
 int element_bytes(int format) {

@@ -3,11 +3,10 @@
 #pragma once
 
 #include "common/amax.cuh"
-#include "common/element.cuh"
-#include "common/fp8.cuh"
 #include "common/grid_dependency.cuh"
 #include "common/vector.cuh"
 #include "fp8/quantize_params.h"
+#include "fp8/quantize_piece.cuh"
 #include "fp8/scale.h"
 #include "fp8/state.h"
 
@@ -15,8 +14,9 @@ namespace jitney {
 
 template <class C>
 struct Fp8Quantize {
-    using T = Element<C::format>;
-    using Codes = Vector<unsigned, 2>;  // of a row of a thread
+    using Piece = Fp8Piece<C::format, C::out, C::software != 0>;
+    using T = typename Piece::T;
+    using Codes = typename Piece::Codes;
     static constexpr int kRows = kFp8ThreadRows;
     static constexpr int kCols = kFp8ThreadCols;
     static constexpr bool kWritesRows = (C::codes & kRowCodes) != 0;
@@ -68,61 +68,24 @@ struct Fp8Quantize {
         return place;
     }
 
-    // Elements outside the matrix are 0.
+    // How many elements of the place's row `i` lie in the matrix.
+    JITNEY_DEVICE auto ends_of(const Place& place) const {
+        return [this, &place](int i) {
+            const long long row = place.row + i;
+            return row < params.rows ? width(row) - place.col : 0;
+        };
+    }
+
     template <bool wide>
     JITNEY_DEVICE void load(const Place& place, Vector<T, kCols> (&x)[kRows]) const {
         const T* from = static_cast<const T*>(params.x) + place.row * params.x_stride + place.col;
-#pragma unroll
-        for (int i = 0; i < kRows; ++i) {
-            if constexpr (wide) {
-                x[i] = load_vector<kCols>(from + i * params.x_stride);
-            } else {
-                const long long row = place.row + i;
-                const long long end = row < params.rows ? width(row) - place.col : 0;
-#pragma unroll
-                for (int j = 0; j < kCols; ++j)
-                    x[i].items[j] = j < end ? from[i * params.x_stride + j] : T::from(0.0f);
-            }
-        }
-    }
-
-    JITNEY_DEVICE static Codes codes_of(const Vector<T, kCols>& x, float multiplier) {
-        Codes codes;
-#pragma unroll
-        for (int word = 0; word < 2; ++word) {
-            unsigned pairs[2];
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const T* two = &x.items[4 * word + 2 * half];
-                pairs[half] = fp8_pair<C::out, C::software != 0>(
-                    __fmul_rn(two[0].value(), multiplier), __fmul_rn(two[1].value(), multiplier));
-            }
-            codes.items[word] = pairs[0] | pairs[1] << 16;
-        }
-        return codes;
+        Piece::template load<wide>(from, params.x_stride, ends_of(place), x);
     }
 
     JITNEY_DEVICE void store_rows(const Place& place, const Codes (&codes)[kRows]) const {
         unsigned char* to = params.codes + place.row * params.codes_stride + place.col;
-        if (place.whole && params.wide_codes != 0) {
-#pragma unroll
-            for (int i = 0; i < kRows; ++i) {
-                store_vector(reinterpret_cast<unsigned*>(to + i * params.codes_stride), codes[i]);
-            }
-            return;
-        }
-#pragma unroll
-        for (int i = 0; i < kRows; ++i) {
-            const long long row = place.row + i;
-            const long long end = row < params.rows ? width(row) - place.col : 0;
-#pragma unroll
-            for (int j = 0; j < kCols; ++j) {
-                if (j < end) {
-                    to[i * params.codes_stride + j] =
-                        static_cast<unsigned char>(codes[i].items[j / 4] >> 8 * (j % 4));
-                }
-            }
-        }
+        Piece::store(to, params.codes_stride, place.whole && params.wide_codes != 0, ends_of(place),
+                     codes);
     }
 
     // The tile in shared memory: a column's codes are neighbours, in chunks of 16 bytes that lie in
@@ -180,17 +143,6 @@ struct Fp8Quantize {
         }
     }
 
-    JITNEY_DEVICE static unsigned largest_of(const Vector<T, kCols> (&x)[kRows]) {
-        unsigned largest = 0;
-#pragma unroll
-        for (int i = 0; i < kRows; ++i) {
-#pragma unroll
-            for (int j = 0; j < kCols; ++j)
-                largest = max(largest, magnitude_bits(x[i].items[j].value()));
-        }
-        return largest;
-    }
-
     // Codes of the thread's part of a tile, and the largest magnitude in it. What has its codes
     // needs no registers any more, whichever way it came.
     template <bool wide>
@@ -198,11 +150,15 @@ struct Fp8Quantize {
                             unsigned& largest) const {
         Vector<T, kCols> x[kRows];
         load<wide>(place, x);
-        if constexpr (C::amax != 0) largest = max(largest, largest_of(x));
+        if constexpr (C::amax != 0) {
+#pragma unroll
+            for (int i = 0; i < kRows; ++i)
+                largest = max(largest, Piece::largest_of(x[i]));
+        }
         if constexpr (C::codes != kNoCodes) {
 #pragma unroll
             for (int i = 0; i < kRows; ++i)
-                codes[i] = codes_of(x[i], multiplier);
+                codes[i] = Piece::codes_of(x[i], multiplier);
         }
     }
 
@@ -224,7 +180,8 @@ struct Fp8Quantize {
     JITNEY_DEVICE void merge() const {
         float amax;
         if (threadIdx.x != 0 || !has_all(amax) || params.new_multiplier == nullptr) return;
-        const float multiplier = dynamic_fp8_multiplier(amax, params.largest);
+        const float multiplier =
+            dynamic_fp8_multiplier(amax, params.largest, params.power_of_two != 0);
         *params.new_multiplier = multiplier;
         if (params.scale != nullptr) *params.scale = fp8_scale(multiplier);
     }

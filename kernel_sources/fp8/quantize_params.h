@@ -51,6 +51,7 @@ struct Fp8QuantizeParams {
     // multiplier only where amax is usable. Else null.
     float* state;
     float largest;
+    int power_of_two;  // of dynamic scaling: multipliers are rounded down to powers of two
     AmaxCounters* counters;
 };
 

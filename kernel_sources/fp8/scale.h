@@ -38,9 +38,17 @@ constexpr float next_fp8_multiplier(float multiplier, float amax, float largest,
     return is_usable_amax(amax) ? fp8_multiplier(amax, largest, margin_power) : multiplier;
 }
 
-// Of dynamic scaling: of the tensor's own amax.
-constexpr float dynamic_fp8_multiplier(float amax, float largest) {
-    return is_usable_amax(amax) ? fp8_multiplier(amax, largest, 1.0f) : 1.0f;
+// The largest power of two that is not above a multiplier, so that nothing saturates which did not
+// before. Its inverse is a power of two as well.
+constexpr float fp8_power_of_two(float multiplier) {
+    return __builtin_bit_cast(float, __builtin_bit_cast(unsigned, multiplier) & 0xff800000u);
+}
+
+// Of dynamic scaling: of the amax of what is cast itself, 1 where that is not usable.
+constexpr float dynamic_fp8_multiplier(float amax, float largest, bool power_of_two = false) {
+    if (!is_usable_amax(amax)) return 1.0f;
+    const float multiplier = fp8_multiplier(amax, largest, 1.0f);
+    return power_of_two ? fp8_power_of_two(multiplier) : multiplier;
 }
 
 constexpr float fp8_scale(float multiplier) {

@@ -78,7 +78,7 @@ struct GatedActivation {
                          elements_of<T>(y));
         } else {
             store_vector(at(static_cast<unsigned char*>(params.out), params.out_stride, vector),
-                         codes_of(y, multiplier));
+                         fp8_codes_of<kFp8E4m3>(y, multiplier));
         }
     }
 

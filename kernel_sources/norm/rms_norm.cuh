@@ -160,7 +160,7 @@ struct RmsNorm {
                          elements_of<T>(y));
         } else {
             store_vector(at(static_cast<unsigned char*>(params.out), params.out_stride, vector),
-                         codes_of(y, multiplier));
+                         fp8_codes_of<kFp8E4m3>(y, multiplier));
         }
     }
 

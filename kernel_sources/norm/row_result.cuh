@@ -2,9 +2,9 @@
 #pragma once
 
 #include "common/element.cuh"
-#include "common/fp8.cuh"
 #include "common/nan_max.cuh"
 #include "common/vector.cuh"
+#include "fp8/codes.cuh"
 #include "fp8/scale.h"
 
 namespace jitney {
@@ -30,27 +30,6 @@ JITNEY_DEVICE Vector<T, width> elements_of(const float (&values)[width]) {
         for (int j = 0; j < width; ++j)
             elements.items[j] = T::from(values[j]);
         return elements;
-    }
-}
-
-// Codes of values times a multiplier.
-template <int width>
-JITNEY_DEVICE Vector<unsigned char, width> codes_of(const float (&values)[width],
-                                                    float multiplier) {
-    if constexpr (width % 2 != 0) {
-        Vector<unsigned char, width> codes;
-#pragma unroll
-        for (int j = 0; j < width; ++j)
-            codes.items[j] = fp8_bits<kFp8E4m3>(__fmul_rn(values[j], multiplier));
-        return codes;
-    } else {
-        Vector<unsigned short, width / 2> pairs;
-#pragma unroll
-        for (int j = 0; j < width / 2; ++j) {
-            pairs.items[j] = static_cast<unsigned short>(fp8_pair<kFp8E4m3>(
-                __fmul_rn(values[2 * j], multiplier), __fmul_rn(values[2 * j + 1], multiplier)));
-        }
-        return __builtin_bit_cast(Vector<unsigned char, width>, pairs);
     }
 }
 

@@ -160,12 +160,18 @@ Ranking<Fp8LinearChoice> rank_fp8_linear(const Fp8LinearProblem& problem, const 
         for (std::size_t i = 0; i < problems.size(); ++i) {
             if (!problems[i]) continue;
             auto ranked = rank(*problems[i], facts);
-            for (const Candidate& candidate : ranked.candidates)
-                judge(ranking.candidates, candidate);
+            for (const Candidate& candidate : ranked.candidates) {
+                // Those of other scales than a layer has are beside the point.
+                if (candidate.reason != Reason::other_granularity)
+                    judge(ranking.candidates, candidate);
+            }
             choices[i] = std::move(ranked.choice);
         }
     };
-    rank_parts(problem.casts, choice.casts, rank_fp8_quantize);
+    rank_parts(problem.casts, choice.casts,
+               [](const Fp8QuantizeProblem& cast, const DeviceFacts& device) {
+                   return rank_fp8_quantize(cast, device);
+               });
     rank_parts(problem.products, choice.products,
                [forced](const Fp8GemmProblem& product, const DeviceFacts& device) {
                    return rank_fp8_gemm(product, device, forced);

@@ -6,6 +6,7 @@
 #include "kernel_sources/common/amax.h"
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/fp8/quantize_scales.h"
 
 namespace jitney::policy {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr int kConvertingArch = 89;
 // With amax there are no more blocks than are at work at a time, and each takes several tiles: all
 // of them queue for the same counters. Without, a block takes one tile.
-constexpr int kBlocksAMultiprocessor = 4;
+constexpr int kBlocksAMultiprocessor = 8;
 constexpr int kMaxLog2Across = 8;
 
 // As many threads side by side as waste no more than an eighth of them at the end of a row; fewer
@@ -109,6 +110,10 @@ namespace {
 
 Fp8CastChoice cast_of(const Fp8QuantizeProblem& problem, const DeviceFacts& facts) {
     Fp8CastChoice choice;
+    if (problem.granularity != kScaleOfTensor) {
+        choice.scales = choose_fp8_scales(problem, facts);
+        return choice;
+    }
     choice.codes = choose_fp8_quantize(problem, facts);
     choice.counter_bytes = choice.codes.counter_bytes;
     if (!takes_two_launches(problem)) return choice;
@@ -134,10 +139,34 @@ Candidate judge(const Fp8QuantizeProblem& problem, const DeviceFacts& facts) {
 
 }  // namespace
 
+KernelId fp8_quantize_kernel(int granularity) noexcept {
+    switch (granularity) {
+        case kScaleOfTensor:
+            return KernelId::fp8_quantize;
+        case kScaleOfRow:
+            return KernelId::fp8_quantize_rows;
+        default:
+            return KernelId::fp8_quantize_groups;
+    }
+}
+
 Ranking<Fp8CastChoice> rank_fp8_quantize(const Fp8QuantizeProblem& problem,
-                                         const DeviceFacts& facts) {
-    return ranking_of_one<Fp8CastChoice>(judge(problem, facts),
-                                         [&] { return cast_of(problem, facts); });
+                                         const DeviceFacts& facts, std::optional<KernelId> forced) {
+    Ranking<Fp8CastChoice> ranking;
+    for (const KernelId kernel :
+         {KernelId::fp8_quantize, KernelId::fp8_quantize_rows, KernelId::fp8_quantize_groups}) {
+        if (kernel != fp8_quantize_kernel(problem.granularity)) {
+            ranking.candidates.push_back({kernel, Reason::other_granularity});
+        } else if (forced && *forced != kernel) {
+            ranking.candidates.push_back({kernel, Reason::not_forced});
+        } else {
+            ranking.candidates.push_back(problem.granularity == kScaleOfTensor
+                                             ? judge(problem, facts)
+                                             : judge_fp8_scales(problem, facts));
+            if (ranking.candidates.back().accepted()) ranking.choice = cast_of(problem, facts);
+        }
+    }
+    return ranking;
 }
 
 std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape,
@@ -147,6 +176,7 @@ std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape,
     std::vector<Spec> specs;
     const std::optional<Fp8CastChoice> choice = rank_fp8_quantize(problem, facts).choice;
     if (!choice) return specs;
+    if (choice->scales) return fp8_scales_catalogue(shape, facts);
     if (choice->amax) specs.push_back(choice->amax->spec);
     specs.push_back(choice->codes.spec);
     return specs;

@@ -17,6 +17,7 @@ struct Fp8QuantizeProblem {
     int codes = 0;          // a jitney::Fp8Codes
     bool amax = false;      // wanted, or needed for the multiplier
     bool dynamic = false;   // the multiplier comes of amax: two launches where there are codes
+    int granularity = 0;    // a jitney::Fp8ScaleOf; all but the tensor's are dynamic
     std::int64_t rows = 0;  // without rows or cols, the launch writes its numbers alone
     std::int64_t cols = 0;
     bool dense = true;  // no gap between rows, neither in x nor in the codes
@@ -27,7 +28,8 @@ struct Fp8QuantizeProblem {
         bool codes = true;
     } first_row, every_row;
     bool transposed_rows = true;
-    // The scale is the inverse of a number on the device: a launch writes it where x is empty, too.
+    // The scale is the inverse of a number on the device, or there is one for each of some rows: a
+    // launch writes it where x is empty, too.
     bool inverts = false;
     bool keeps_multiplier = true;  // the caller has a place for it; else the launches have
 };
@@ -74,22 +76,43 @@ Fp8QuantizeChoice choose_fp8_quantize(const Fp8QuantizeProblem& problem, const D
 // The launch that goes ahead where scaling is dynamic and there are codes: amax alone.
 Fp8QuantizeProblem amax_of(const Fp8QuantizeProblem& problem);
 inline bool takes_two_launches(const Fp8QuantizeProblem& problem) noexcept {
-    return problem.dynamic && problem.codes != 0;
+    return problem.dynamic && problem.codes != 0 && problem.granularity == 0;
 }
+
+// The launch of a cast that makes several scales.
+struct Fp8ScalesChoice {
+    Spec spec;
+    Geometry geometry;
+    // Of groups and blocks: tiles side by side, and whether several elements can be moved at once.
+    int tiles_across = 1;
+    bool wide_x = false;
+    bool wide_codes = false;
+};
 
 // The launches of a cast. They use the same memory beside the tensors.
 struct Fp8CastChoice {
+    std::optional<Fp8ScalesChoice> scales;  // it alone, where there are several
     std::optional<Fp8QuantizeChoice> amax;  // ahead of the codes
     Fp8QuantizeChoice codes;
     std::size_t counter_bytes = 0;     // zero before the first launch, kept zero by it
     std::size_t multiplier_bytes = 0;  // where the first leaves the multiplier for the second
 };
 
-// The one candidate, and its choice.
-Ranking<Fp8CastChoice> rank_fp8_quantize(const Fp8QuantizeProblem& problem,
-                                         const DeviceFacts& facts);
+// The kernel that makes scales of that granularity.
+KernelId fp8_quantize_kernel(int granularity) noexcept;
 
-// What such a problem can ask for, whatever its sizes, strides and alignment.
+// Which of them a problem of several scales takes, and how; for one that its kernel accepts.
+Candidate judge_fp8_scales(const Fp8QuantizeProblem& problem, const DeviceFacts& facts);
+Fp8ScalesChoice choose_fp8_scales(const Fp8QuantizeProblem& problem, const DeviceFacts& facts);
+std::vector<Spec> fp8_scales_catalogue(const Fp8QuantizeProblem& shape, const DeviceFacts& facts);
+
+// All candidates, of which one makes such scales, and its choice. `forced` takes no other.
+Ranking<Fp8CastChoice> rank_fp8_quantize(const Fp8QuantizeProblem& problem,
+                                         const DeviceFacts& facts,
+                                         std::optional<KernelId> forced = std::nullopt);
+
+// What such a problem can ask for, whatever its sizes, strides and alignment; with a scale a row,
+// whatever it has but the columns.
 std::vector<Spec> fp8_quantize_catalogue(const Fp8QuantizeProblem& shape, const DeviceFacts& facts);
 
 }  // namespace jitney::policy

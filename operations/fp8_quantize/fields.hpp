@@ -29,17 +29,29 @@ struct CallFields<Fp8QuantizeArgs> {
             .as_numbers()
             .told("what x is multiplied by, 1 where it is left out; written where scaling is "
                   "dynamic",
-                  {.shape = "[1]", .dtypes = "fp32", .when = "dynamic"}, &C::multiplier),
+                  {.shape = "[1]", .dtypes = "fp32", .when = "dynamic and granularity=tensor"},
+                  &C::multiplier),
         fields::written("scale", &Args::scale)
             .as_numbers()
-            .told("1 / multiplier", {.shape = "[1]", .dtypes = "fp32", .when = "dynamic"},
+            .told("1 / multiplier: one number, or one for each part of x that granularity names",
+                  {.shape = "granularity=row: [rows] | "
+                            "granularity=group: [rows, cols / 128] | "
+                            "granularity=block: [rows / 128, cols / 128] | [1]",
+                   .dtypes = "fp32",
+                   .when = "dynamic"},
                   &C::scale),
         fields::written("amax", &Args::amax)
             .as_numbers()
             .told("the largest |x|, before scaling; NaN where x holds one",
-                  {.shape = "[1]", .dtypes = "fp32", .when = "always"}, &C::amax),
+                  {.shape = "[1]", .dtypes = "fp32", .when = "granularity=tensor"}, &C::amax),
         fields::plain("dynamic", &Args::dynamic)
             .told("the multiplier is made of x's own amax, in a second pass", &C::dynamic),
+        fields::plain("granularity", &Args::granularity)
+            .told("what shares a scale: all of x, a row, 128 columns of a row, or 128 rows of 128 "
+                  "columns; all but the first need dynamic, and take one pass",
+                  {.words = "tensor|row|group|block"}, &C::granularity),
+        fields::plain("power_of_two", &Args::power_of_two)
+            .told("dynamic multipliers are rounded down to powers of two", &C::power_of_two),
         fields::kWorkspaceField<Args, C>,
     };
     using Says = ProblemOption::Says;

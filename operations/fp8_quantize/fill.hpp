@@ -3,6 +3,7 @@
 
 #include "jitney/fp8_quantize.hpp"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/fp8/quantize_scales.h"
 #include "operations/fp8_quantize/choose.hpp"
 #include "operations/own_workspace.hpp"
 
@@ -25,6 +26,7 @@ void set_addresses(Fp8QuantizeParams& params, const Fp8QuantizeArgs& args,
 
 // Of all launches of a cast.
 struct Fp8CastParams {
+    Fp8ScalesParams scales{};
     Fp8QuantizeParams amax{};
     Fp8QuantizeParams codes{};
 };

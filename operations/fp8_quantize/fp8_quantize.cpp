@@ -15,6 +15,8 @@ void quantize_on_host(const Fp8QuantizeArgs& args, float* state) {
     call.scale = args.scale;
     call.amax = args.amax;
     call.dynamic = args.dynamic;
+    call.granularity = static_cast<reference::Fp8Granularity>(args.granularity);
+    call.power_of_two = args.power_of_two;
     call.state = state;
     reference::fp8_quantize(call);
 }
@@ -24,7 +26,8 @@ void fp8_quantize(const Fp8QuantizeArgs& args, Stream stream) {
 }
 
 void ops::fp8_quantize(const Fp8QuantizeArgs& args, Stream stream) {
-    path::run_kernel(args, policy::KernelId::fp8_quantize, "ops::fp8_quantize", stream);
+    const auto granularity = static_cast<int>(args.granularity);
+    path::run_kernel(args, policy::fp8_quantize_kernel(granularity), "ops::fp8_quantize", stream);
 }
 
 std::size_t workspace_bytes(const Fp8QuantizeArgs& args) {

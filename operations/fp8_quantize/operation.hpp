@@ -14,6 +14,7 @@ namespace jitney {
 
 // Nothing to read; what is asked of it is defined all the same, and the driver writes it.
 inline void set_numbers_of_nothing(const Fp8QuantizeArgs& args, Stream stream) {
+    if (args.granularity != Fp8Granularity::tensor) return;
     set_number(args.amax, 0.0f, stream);
     if (args.dynamic) set_number(args.multiplier, 1.0f, stream);
     set_number(args.scale, 1.0f, stream);
@@ -33,7 +34,9 @@ struct OperationOf<Fp8QuantizeArgs> {
     struct Params {
         Fp8CastParams cast;
         bool amax_first = false;
+        bool makes_scales = false;
         void* of(std::size_t step) noexcept {
+            if (makes_scales) return &cast.scales;
             return amax_first && step == 0 ? &cast.amax : &cast.codes;
         }
     };
@@ -47,10 +50,11 @@ struct OperationOf<Fp8QuantizeArgs> {
     }
 
     static Ranking<Choice> rank(const Problem& problem, const policy::DeviceFacts& facts,
-                                std::optional<policy::KernelId>) {
-        return policy::rank_fp8_quantize(problem, facts);
+                                std::optional<policy::KernelId> kernel) {
+        return policy::rank_fp8_quantize(problem, facts, kernel);
     }
     static Steps steps(const Choice& choice) noexcept {
+        if (choice.scales) return {{choice.scales->spec, choice.scales->geometry}};
         Steps steps;
         if (choice.amax) steps.add({choice.amax->spec, choice.amax->geometry});
         steps.add({choice.codes.spec, choice.codes.geometry});
@@ -61,7 +65,7 @@ struct OperationOf<Fp8QuantizeArgs> {
     }
 
     static Params fill(const Fp8QuantizeArgs& args, const Problem&, const Choice& choice) {
-        return {form_params(args, choice), choice.amax.has_value()};
+        return {form_params(args, choice), choice.amax.has_value(), choice.scales.has_value()};
     }
     static void set_addresses(Params& params, const Fp8QuantizeArgs& args, const Choice& choice,
                               const Scratch& scratch) noexcept {

@@ -223,19 +223,23 @@ TEST_CASE("Each member of jitney_gated_activation_args arrives") {
 #define FP8_QUANTIZE(X) X(x) X(out) X(out_transposed) X(multiplier) X(scale) X(amax)
 
 TEST_CASE("Each member of jitney_fp8_quantize_args arrives") {
-    static_assert(kFields<Fp8QuantizeArgs> == 0 FP8_QUANTIZE(ONE) + 2);
+    static_assert(kFields<Fp8QuantizeArgs> == 0 FP8_QUANTIZE(ONE) + 4);
     Tensors tensors;
     char memory = 0;
     jitney_fp8_quantize_args c = {};
     c.size = sizeof c;
     FP8_QUANTIZE(GIVE)
     c.dynamic = 1;
+    c.granularity = JITNEY_FP8_BLOCK;
+    c.power_of_two = 1;
     c.workspace = &memory;
     c.workspace_bytes = 77;
     const c_abi::Arguments<Fp8QuantizeArgs> made(&c, "");
     const Fp8QuantizeArgs& args = made.args();
     FP8_QUANTIZE(FIND)
     CHECK(args.dynamic);
+    CHECK(args.granularity == Fp8Granularity::block);
+    CHECK(args.power_of_two);
     CHECK(args.workspace.data == &memory);
     CHECK(args.workspace.bytes == 77);
 }

@@ -99,6 +99,14 @@ inline std::vector<Other<RotaryStyle>> others(RotaryStyle) {
             {"no style", static_cast<RotaryStyle>(7)}};
 }
 
+inline std::vector<Other<Fp8Granularity>> others(Fp8Granularity) {
+    return {{"tensor", Fp8Granularity::tensor},
+            {"row", Fp8Granularity::row},
+            {"group", Fp8Granularity::group},
+            {"block", Fp8Granularity::block},
+            {"no granularity", static_cast<Fp8Granularity>(9)}};
+}
+
 inline std::vector<Other<Activation>> others(Activation) {
     return {{"silu", Activation::silu},
             {"gelu", Activation::gelu},

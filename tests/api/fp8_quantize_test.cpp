@@ -41,6 +41,16 @@ struct GoodCall {
     HostTensor amax{DType::fp32, {1}};
 };
 
+// The same with a scale a row.
+void of_rows(Fp8QuantizeArgs& args) {
+    args.granularity = Fp8Granularity::row;
+    args.dynamic = true;
+    args.out_transposed.reset();
+    args.multiplier.reset();
+    args.amax.reset();
+    reshape(*args.scale, {6});
+}
+
 std::vector<Bad> bad_calls() {
     return {
         {"fp8 x", [](auto& a) { a.x.dtype = DType::fp8_e4m3; }, {"x has the dtype fp8_e4m3"}},
@@ -142,6 +152,101 @@ std::vector<Bad> bad_calls() {
              a.dynamic = true;
          },
          {"dynamic", "out_transposed"}},
+        {"granularity 4",
+         [](auto& a) { a.granularity = static_cast<Fp8Granularity>(4); },
+         {"granularity is 4", "block (3)"}},
+        {"powers of two without dynamic",
+         [](auto& a) { a.power_of_two = true; },
+         {"power_of_two", "dynamic"}},
+        {"rows that are not dynamic",
+         [](auto& a) {
+             of_rows(a);
+             a.dynamic = false;
+         },
+         {"granularity", "dynamic"}},
+        {"rows without scale",
+         [](auto& a) {
+             of_rows(a);
+             a.scale.reset();
+         },
+         {"granularity", "scale was not given"}},
+        {"rows without codes",
+         [](auto& a) {
+             of_rows(a);
+             a.out.reset();
+         },
+         {"granularity", "out was not given"}},
+        {"rows and transposed codes",
+         [](auto& a) {
+             const auto transposed = a.out_transposed;
+             of_rows(a);
+             a.out_transposed = transposed;
+         },
+         {"out_transposed", "granularity"}},
+        {"rows and a multiplier",
+         [](auto& a) {
+             const auto multiplier = a.multiplier;
+             of_rows(a);
+             a.multiplier = multiplier;
+         },
+         {"multiplier", "granularity"}},
+        {"rows and amax",
+         [](auto& a) {
+             const auto amax = a.amax;
+             of_rows(a);
+             a.amax = amax;
+         },
+         {"amax", "granularity"}},
+        {"one scale for six rows",
+         [](auto& a) {
+             of_rows(a);
+             reshape(*a.scale, {1});
+         },
+         {"scale has the shape [1]", "[6]"}},
+        {"scales of groups for rows",
+         [](auto& a) {
+             of_rows(a);
+             reshape(*a.scale, {6, 2});
+         },
+         {"scale has the shape [6, 2]", "[6, 1]"}},
+        {"rows' scales for groups of a row too few",
+         [](auto& a) {
+             of_rows(a);
+             a.granularity = Fp8Granularity::group;
+             reshape(*a.scale, {5, 1});
+         },
+         {"scale has the shape [5, 1]", "[6, 1]"}},
+        {"groups' scales for blocks",
+         [](auto& a) {
+             of_rows(a);
+             a.granularity = Fp8Granularity::block;
+             reshape(*a.scale, {6, 1});
+         },
+         {"scale has the shape [6, 1]", "[1, 1]"}},
+        {"scales in one place",
+         [](auto& a) {
+             of_rows(a);
+             a.scale->strides[0] = 0;
+         },
+         {"scale", "overlap"}},
+        {"scales of bf16",
+         [](auto& a) {
+             of_rows(a);
+             a.scale->dtype = DType::bf16;
+         },
+         {"scale has the dtype bf16"}},
+        {"scales in x",
+         [](auto& a) {
+             of_rows(a);
+             a.scale->data = a.x.data;
+         },
+         {"scale", "x"}},
+        {"scales that lie nowhere",
+         [](auto& a) {
+             of_rows(a);
+             a.scale->data = nullptr;
+         },
+         {"scale", "no data"}},
         {"a multiplier for amax alone",
          [](auto& a) {
              a.out.reset();
@@ -242,10 +347,25 @@ TEST_CASE("scenario: random fp8_quantize" * doctest::skip()) {
         if (random.chance(0.4)) test.x_padding = random.integer(1, 9);
         if (random.chance(0.4)) test.out_padding = random.integer(1, 9);
         if (random.chance(0.4)) test.transposed_padding = random.integer(1, 9);
+        test.power_of_two = test.dynamic && random.chance(0.3);
+        const int granularity = random.chance(0.5) ? 0 : static_cast<int>(random.integer(1, 3));
+        if (granularity != 0) {
+            test.ask_for(static_cast<Fp8Granularity>(granularity));
+            test.turned_scales = random.chance(0.5);
+            test.shape = {random.integer(1, 300), random.integer(1, 400)};
+        }
         Fp8QuantizeProblem problem(test, random);
         const Fp8QuantizeProblem untouched = problem;
-        fp8_quantize(args_of(problem));
-        CHECK(last_run().starts_with("fp8_quantize<"));
+        const Fp8QuantizeArgs args = args_of(problem);
+        fp8_quantize(args);
+        const char* const kernels[] = {"fp8_quantize<", "fp8_quantize_rows<",
+                                       "fp8_quantize_groups<", "fp8_quantize_groups<"};
+        CHECK(last_run().starts_with(kernels[granularity]));
+        CHECK(last_run() == explain(args).chosen);
+        if (granularity != 0) {
+            CHECK(workspace_bytes(args) == 0);
+            CHECK(explain(args).before.empty());
+        }
         check_same(problem, untouched);
     }
 }

@@ -74,6 +74,35 @@ void check_aligned(std::string_view image, const Fp8QuantizeParams& p) {
         check_begin(p.transposed, stride_of(p.cols, p.transposed_stride), 16);
 }
 
+void check_aligned_scales(std::string_view image, const Fp8ScalesParams& p, bool x, bool codes) {
+    const int element = size_of(static_cast<DType>(constant(image, "format")));
+    if (x) check_begin(p.x, stride_of(p.rows, p.x_stride) * element, 16);
+    if (codes) check_begin(p.codes, stride_of(p.rows, p.codes_stride), 8);
+}
+
+void run_scales(std::string_view image, const Fp8ScalesParams& p,
+                reference::Fp8Granularity granularity) {
+    const auto out = static_cast<DType>(constant(image, "out"));
+    if (p.largest != (out == DType::fp8_e4m3 ? kE4m3Largest : kE5m2Largest)) {
+        throw std::logic_error("the largest number of another format");
+    }
+    reference::Fp8Quantize call;
+    call.x = tensor_of(p.x, static_cast<DType>(constant(image, "format")), {p.rows, p.cols},
+                       {p.x_stride, 1});
+    call.out = tensor_of(p.codes, out, {p.rows, p.cols}, {p.codes_stride, 1});
+    const std::int64_t part_rows =
+        granularity == reference::Fp8Granularity::block ? kFp8ScaleCols : 1;
+    const std::int64_t across = granularity == reference::Fp8Granularity::row
+                                    ? 1
+                                    : (p.cols + kFp8ScaleCols - 1) / kFp8ScaleCols;
+    call.scale = tensor_of(p.scales, DType::fp32, {(p.rows + part_rows - 1) / part_rows, across},
+                           {p.scales_down, p.scales_across});
+    call.dynamic = true;
+    call.granularity = granularity;
+    call.power_of_two = p.power_of_two != 0;
+    reference::fp8_quantize(call);
+}
+
 void check_aligned(std::string_view image, const Fp8GemmParams& p) {
     const bool trans_a = constant(image, "trans_a") != 0;
     const bool trans_b = constant(image, "trans_b") != 0;
@@ -143,7 +172,7 @@ void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
         const float of_rows = amax_of_rows(image, p, 0, last, p.cols);
         const float of_last = amax_of_rows(image, p, last, p.rows - last, p.last_cols);
         const float amax = of_rows > of_last || std::isnan(of_rows) ? of_rows : of_last;
-        first_multiplier = dynamic_fp8_multiplier(amax, p.largest);
+        first_multiplier = dynamic_fp8_multiplier(amax, p.largest, p.power_of_two != 0);
         if (p.amax != nullptr) *p.amax = amax;
         if (p.new_multiplier != nullptr) {
             *p.new_multiplier = first_multiplier;
@@ -157,6 +186,21 @@ void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& given) {
     }
     write_codes_of_rows(image, p, 0, last, p.cols);
     write_codes_of_rows(image, p, last, p.rows - last, p.last_cols);
+}
+
+void run_fp8_quantize_rows(std::string_view image, const Fp8ScalesParams& p) {
+    if (constant(image, "width") != 1) check_aligned_scales(image, p, true, true);
+    run_scales(image, p, reference::Fp8Granularity::row);
+}
+
+void run_fp8_quantize_groups(std::string_view image, const Fp8ScalesParams& p) {
+    const bool blocks = constant(image, "scale_rows") != 1;
+    if (p.tiles_across != (p.cols + kFp8ScaleCols - 1) / kFp8ScaleCols) {
+        throw std::logic_error("not a tile for each group of a row");
+    }
+    check_aligned_scales(image, p, p.wide_x != 0, p.wide_codes != 0);
+    run_scales(image, p,
+               blocks ? reference::Fp8Granularity::block : reference::Fp8Granularity::group);
 }
 
 void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p) {

@@ -28,6 +28,10 @@ void run_software_kernel(const char* image, void** parameters) {
         run_fp8_gemm_wgmma(text, *static_cast<const Fp8GemmWgmmaParams*>(parameters[0]));
     } else if (text.find("\"fp8/gemm") != std::string_view::npos) {
         run_fp8_gemm(text, *static_cast<const Fp8GemmParams*>(parameters[0]));
+    } else if (text.find("\"fp8/quantize_rows") != std::string_view::npos) {
+        run_fp8_quantize_rows(text, *static_cast<const Fp8ScalesParams*>(parameters[0]));
+    } else if (text.find("\"fp8/quantize_groups") != std::string_view::npos) {
+        run_fp8_quantize_groups(text, *static_cast<const Fp8ScalesParams*>(parameters[0]));
     } else if (text.find("\"fp8/quantize") != std::string_view::npos) {
         run_fp8_quantize(text, *static_cast<const Fp8QuantizeParams*>(parameters[0]));
     } else if (text.find("\"fp8/update") != std::string_view::npos) {

@@ -13,6 +13,7 @@
 #include "kernel_sources/fp8/gemm_params.h"
 #include "kernel_sources/fp8/gemm_wgmma.h"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/fp8/quantize_scales.h"
 #include "kernel_sources/norm/gated_activation.h"
 #include "kernel_sources/norm/rms_norm.h"
 #include "kernel_sources/rotary/params.h"
@@ -30,6 +31,8 @@ void run_rotary(std::string_view image, const RotaryParams& p);
 void run_rms_norm(std::string_view image, const RmsNormParams& p);
 void run_gated_activation(std::string_view image, const GatedActivationParams& p);
 void run_fp8_quantize(std::string_view image, const Fp8QuantizeParams& p);
+void run_fp8_quantize_rows(std::string_view image, const Fp8ScalesParams& p);
+void run_fp8_quantize_groups(std::string_view image, const Fp8ScalesParams& p);
 void run_fp8_gemm(std::string_view image, const Fp8GemmParams& p);
 void run_fp8_gemm_wgmma(std::string_view image, const Fp8GemmWgmmaParams& p);
 void run_column_sums(std::string_view image, const ColumnSumsParams& p);

@@ -73,6 +73,27 @@ Fp8QuantizeArgs dynamic_cast_alone(CallArena& arena) {
     return args;
 }
 
+// A scale a row, in a column of a matrix.
+Fp8QuantizeArgs cast_of_rows(CallArena& arena) {
+    Fp8QuantizeArgs args;
+    args.x = arena.numbers(DType::bf16, {kRows, kIn});
+    args.out = arena.zeros(DType::fp8_e4m3, {kRows, kIn});
+    args.scale = arena.zeros(DType::fp32, {kRows, 1});
+    args.dynamic = true;
+    args.granularity = Fp8Granularity::row;
+    return args;
+}
+
+Fp8QuantizeArgs cast_of_blocks(CallArena& arena) {
+    Fp8QuantizeArgs args;
+    args.x = arena.numbers(DType::fp32, {3, kRows, kIn});
+    args.out = arena.zeros(DType::fp8_e5m2, {3, kRows, kIn});
+    args.scale = arena.zeros(DType::fp32, {1, 1});
+    args.dynamic = args.power_of_two = true;
+    args.granularity = Fp8Granularity::block;
+    return args;
+}
+
 Fp8QuantizeArgs amax_alone(CallArena& arena) {
     Fp8QuantizeArgs args;
     args.x = arena.numbers(DType::fp16, {kRows, kIn});
@@ -183,6 +204,8 @@ std::deque<VariedCall<Fp8QuantizeArgs>> varied_calls() {
     add_call(calls, "by a multiplier", &cast);
     add_call(calls, "dynamic", &dynamic_cast_of);
     add_call(calls, "dynamic, without its multiplier", &dynamic_cast_alone);
+    add_call(calls, "a scale a row", &cast_of_rows);
+    add_call(calls, "a scale a block", &cast_of_blocks);
     add_call(calls, "amax alone", &amax_alone);
     return calls;
 }

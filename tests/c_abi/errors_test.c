@@ -101,7 +101,8 @@ static void sizes_of_all_structs(void) {
     CHECK_SIZES(jitney_rms_norm_args, jitney_rms_norm, sizeof(jitney_rms_norm_args), 0);
     CHECK_SIZES(jitney_gated_activation_args, jitney_gated_activation,
                 sizeof(jitney_gated_activation_args), 0);
-    CHECK_SIZES(jitney_fp8_quantize_args, jitney_fp8_quantize, sizeof(jitney_fp8_quantize_args), 0);
+    const size_t power_of_two = offsetof(jitney_fp8_quantize_args, power_of_two);
+    CHECK_SIZES(jitney_fp8_quantize_args, jitney_fp8_quantize, power_of_two, power_of_two);
     CHECK_SIZES(jitney_fp8_gemm_args, jitney_fp8_gemm, offsetof(jitney_fp8_gemm_args, scale_a),
                 offsetof(jitney_fp8_gemm_args, scale_b));
     CHECK_SIZES(jitney_fp8_linear_args, jitney_fp8_linear, sizeof(jitney_fp8_linear_args), 0);

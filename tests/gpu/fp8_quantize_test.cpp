@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -60,9 +61,11 @@ void check_problem(Fp8QuantizeProblem problem, Random& random) {
     INFO(problem.test.text(), " ", random.text());
     Fp8QuantizeProblem expected = problem;
     const OnGpu tensors(problem);
-    const Scope scope("fp8_quantize");
+    const auto granularity = static_cast<int>(problem.test.granularity);
+    const std::string kernel(policy::info(policy::fp8_quantize_kernel(granularity)).name);
+    const Scope scope(kernel);
     fp8_quantize(tensors.args(problem));
-    CHECK(last_run().starts_with("fp8_quantize<"));
+    CHECK(last_run().starts_with(kernel + "<"));
     tensors.download(problem);
     expected.run_reference();
     const std::string difference = problem.difference(expected);
@@ -71,6 +74,29 @@ void check_problem(Fp8QuantizeProblem problem, Random& random) {
 
 void check_case(const Fp8QuantizeCase& test, Random& random) {
     check_problem(Fp8QuantizeProblem(test, random), random);
+}
+
+constexpr Fp8Granularity kParts[] = {Fp8Granularity::row, Fp8Granularity::group,
+                                     Fp8Granularity::block};
+
+Fp8QuantizeCase random_case_of_parts(Random& random) {
+    Fp8QuantizeCase test;
+    test.ask_for(kParts[random.integer(0, 2)]);
+    test.dtype = static_cast<DType>(random.integer(0, 2));
+    test.out = random.chance(0.5) ? DType::fp8_e4m3 : DType::fp8_e5m2;
+    const std::int64_t step = random.chance(0.5) ? 128 : 1;
+    test.shape = {random.integer(1, 300), step * random.integer(1, 1500 / step)};
+    if (random.chance(0.1)) test.shape = {random.integer(1, 3), random.integer(1, 40000)};
+    if (test.granularity == Fp8Granularity::row) {
+        // Each width that takes another number of threads is a kernel to compile.
+        constexpr std::int64_t widths[] = {1, 130, 200, 1024, 1000, 4100};
+        test.shape = {random.integer(1, 300), widths[random.integer(0, 5)]};
+    }
+    test.turned_scales = random.chance(0.5);
+    test.power_of_two = random.chance(0.3);
+    if (random.chance(0.4)) test.x_padding = random.integer(1, 17);
+    if (random.chance(0.4)) test.out_padding = random.integer(1, 17);
+    return test;
 }
 
 }  // namespace
@@ -228,6 +254,86 @@ TEST_CASE("fp8_quantize: random problems") {
         if (random.chance(0.4)) test.out_padding = random.integer(1, 17);
         if (random.chance(0.4)) test.transposed_padding = random.integer(1, 17);
         check_case(test, random);
+    }
+}
+
+TEST_CASE("fp8_quantize: a scale a row, a group, a block: random problems") {
+    Random random = Random::fresh();
+    const int count = is_quick() ? 100 : 1000;
+    for (int i = 0; i < count; ++i) {
+        check_case(random_case_of_parts(random), random);
+    }
+    MESSAGE(count, " problems, ", random.text());
+}
+
+TEST_CASE("fp8_quantize: many rows, of which a thread takes more") {
+    Random random = Random::fresh();
+    for (const std::int64_t cols : {1024, 5120, 14336}) {
+        Fp8QuantizeCase test;
+        test.ask_for(Fp8Granularity::row);
+        test.shape = {cols < 2000 ? 5001 : 900, cols};
+        check_case(test, random);
+    }
+}
+
+TEST_CASE("fp8_quantize: a scale a row, a group, a block: widths and extremes") {
+    Random random = Random::fresh();
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    for (const Fp8Granularity parts : kParts) {
+        for (const std::int64_t cols :
+             {1, 7, 8, 127, 128, 129, 1000, 4096, 4097, 5120, 14336, 16392, 70000}) {
+            Fp8QuantizeCase test;
+            test.ask_for(parts);
+            test.shape = {parts == Fp8Granularity::block ? 130 : 9, cols};
+            Fp8QuantizeProblem problem(test, random);
+            for (const double extreme : {std::nan(""), -kInfinity, 0.0, 3e38})
+                problem.x.set(random.integer(0, problem.x.elements() - 1), extreme);
+            for (std::int64_t col = 0; col < cols; ++col)
+                problem.x.set(4 * cols + col, 0.0);
+            check_problem(problem, random);
+        }
+    }
+}
+
+TEST_CASE("fp8_quantize: rows of scales past 2^31 elements" * doctest::test_suite(kLargeMemory)) {
+    if (!has_free_memory(8)) return;
+    constexpr std::int64_t rows = 129;
+    constexpr std::int64_t stride = std::int64_t{1} << 25;
+    const DeviceBuffer out(static_cast<std::size_t>(rows * stride));
+    Random random = Random::fresh();
+    for (const Fp8Granularity parts : kParts) {
+        Fp8QuantizeCase test;
+        test.ask_for(parts);
+        test.shape = {rows, 256};
+        Fp8QuantizeProblem problem(test, random);
+        const OnGpu tensors(problem);
+        Fp8QuantizeArgs args = tensors.args(problem);
+        args.out = Tensor::strided(out.data(), test.out, {rows, 256}, {stride, 1});
+        fp8_quantize(args);
+        Fp8QuantizeProblem expected = problem;
+        expected.run_reference();
+        for (const std::int64_t row : {std::int64_t{0}, rows - 1}) {
+            std::vector<std::byte> codes(256);
+            out.download(codes, static_cast<std::size_t>(row * stride));
+            const auto* wanted = static_cast<const std::byte*>(expected.out.view().data);
+            CHECK(std::equal(codes.begin(), codes.end(), wanted + row * 256));
+        }
+    }
+}
+
+TEST_CASE("fp8_quantize of several scales under the sanitizer" * doctest::test_suite("sanitizer")) {
+    Random random = Random::fresh();
+    for (const Fp8Granularity parts : kParts) {
+        for (const std::int64_t cols : {8, 67, 640, 1032, 9000}) {
+            for (const std::int64_t padding : {0, 3}) {
+                Fp8QuantizeCase test;
+                test.ask_for(parts);
+                test.shape = {150, cols};
+                test.x_padding = test.out_padding = padding;
+                test.turned_scales = padding != 0;
+                check_case(test, random);
+            }
+        }
     }
 }
 

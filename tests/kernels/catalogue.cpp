@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel_sources/common/constants.h"
+#include "kernel_sources/fp8/quantize_scales.h"
 #include "kernel_sources/norm/gated_activation.h"
 #include "kernel_sources/norm/row_shape.h"
 #include "operations/append_kv/choose.hpp"
@@ -243,9 +244,21 @@ std::vector<Fp8QuantizeProblem> fp8_quantize_shapes(Extent extent) {
     add(kBf16, kFp8E4m3, kRowCodes, true, true);
     add(kBf16, kFp8E5m2, kBothCodes, true, false);
     add(kFp32, kFp8E4m3, kTransposedCodes, true, false);
+    const auto add_parts = [&](int format, int out, int granularity, std::int64_t cols) {
+        add(format, out, kRowCodes, true, true);
+        shapes.back().granularity = granularity;
+        shapes.back().rows = 16;
+        shapes.back().cols = cols;
+    };
+    for (const int granularity : {kScaleOfRow, kScaleOfGroup, kScaleOfBlock})
+        add_parts(kBf16, kFp8E4m3, granularity, 4096);
     if (extent == Extent::selection) return shapes;
     for (const int format : {kBf16, kFp16, kFp32}) {
         for (const int out : {kFp8E4m3, kFp8E5m2}) {
+            for (const std::int64_t cols : {128, 5120, 14336, 33000})
+                add_parts(format, out, kScaleOfRow, cols);
+            add_parts(format, out, kScaleOfGroup, 4096);
+            add_parts(format, out, kScaleOfBlock, 4096);
             for (const int codes : {kRowCodes, kTransposedCodes, kBothCodes}) {
                 add(format, out, codes, false, false);
                 add(format, out, codes, true, false);

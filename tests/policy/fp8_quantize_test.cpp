@@ -7,6 +7,7 @@
 
 #include "kernel_sources/common/constants.h"
 #include "kernel_sources/fp8/quantize_params.h"
+#include "kernel_sources/fp8/quantize_scales.h"
 #include "tests/policy/problems.hpp"
 
 namespace jitney::policy {
@@ -150,9 +151,103 @@ TEST_CASE("few threads idle at the ends of strided rows") {
     }
 }
 
+Fp8QuantizeProblem of_parts(int granularity, std::int64_t rows, std::int64_t cols) {
+    Fp8QuantizeProblem problem = matrix(rows, cols);
+    problem.granularity = granularity;
+    problem.dynamic = problem.amax = true;
+    return problem;
+}
+
+std::string text_of_scales(const Fp8QuantizeProblem& problem) {
+    return text_of(choose_fp8_scales(problem, kHopper).spec);
+}
+
+TEST_CASE("several scales take one launch, of a kernel that makes such") {
+    const char* const texts[] = {
+        "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=512,vectors=1>@sm_90a",
+        "fp8_quantize_groups<format=bf16,out=e4m3,scale_rows=1>@sm_90a",
+        "fp8_quantize_groups<format=bf16,out=e4m3,scale_rows=128>@sm_90a"};
+    for (const int granularity : {kScaleOfRow, kScaleOfGroup, kScaleOfBlock}) {
+        const Fp8QuantizeProblem p = of_parts(granularity, 300, 4096);
+        CHECK_FALSE(takes_two_launches(p));
+        const auto ranking = rank_fp8_quantize(p, kHopper);
+        REQUIRE(ranking.choice);
+        REQUIRE(ranking.choice->scales);
+        CHECK_FALSE(ranking.choice->amax);
+        CHECK(ranking.choice->counter_bytes == 0);
+        CHECK(ranking.choice->multiplier_bytes == 0);
+        CHECK(text_of(ranking.choice->scales->spec) == texts[granularity - 1]);
+        CHECK(ranking.choice->scales->geometry.programmatic);
+        REQUIRE(ranking.candidates.size() == 3);
+        for (const Candidate& candidate : ranking.candidates) {
+            CHECK(candidate.accepted() == (candidate.kernel == fp8_quantize_kernel(granularity)));
+            if (!candidate.accepted())
+                CHECK(reason_text(candidate) == "makes scales of another granularity");
+        }
+        CHECK_FALSE(rank_fp8_quantize(p, kHopper, KernelId::fp8_quantize).choice);
+        const auto catalogue = fp8_quantize_catalogue(p, kHopper);
+        CHECK(catalogue.size() == (granularity == kScaleOfRow ? 4 : 1));
+        CHECK(std::ranges::find(catalogue, ranking.choice->scales->spec) != catalogue.end());
+    }
+}
+
+TEST_CASE("rows are spread over threads by their width, and by whether there are many") {
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 1, 128)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=16,vectors=1>@sm_90a");
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 9, 14336)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=896,vectors=2>@sm_90a");
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 9, 65536)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=1024,vectors=8>@sm_90a");
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 9, 131080)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=1024>@sm_90a");
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 9, 4097)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=1,threads=832,vectors=5>@sm_90a");
+    // Many of them: threads hold more.
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 16384, 1024)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=32,vectors=4>@sm_90a");
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 16384, 4096)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=128,vectors=4>@sm_90a");
+    CHECK(text_of_scales(of_parts(kScaleOfRow, 16384, 14336)) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=224,vectors=8>@sm_90a");
+    Fp8QuantizeProblem odd = of_parts(kScaleOfRow, 9, 256);
+    odd.every_row.codes = false;
+    CHECK(text_of_scales(odd) ==
+          "fp8_quantize_rows<format=bf16,out=e4m3,width=1,threads=256,vectors=1>@sm_90a");
+    // Several narrow rows share a block; the last block has those that are left.
+    CHECK(choose_fp8_scales(of_parts(kScaleOfRow, 17, 128), kHopper).geometry.grid[0] == 3);
+    CHECK(choose_fp8_scales(of_parts(kScaleOfRow, 17, 4096), kHopper).geometry.grid[0] == 17);
+}
+
+TEST_CASE("random matrices: tiles of groups and blocks cover each part once") {
+    Random random = Random::fresh();
+    INFO(random.text());
+    for (int i = 0; i < 2000; ++i) {
+        const int granularity = random.chance(0.5) ? kScaleOfGroup : kScaleOfBlock;
+        const Fp8QuantizeProblem p =
+            of_parts(granularity, random.integer(1, 3000), random.integer(1, 9000));
+        CAPTURE(p.rows);
+        CAPTURE(p.cols);
+        const Fp8ScalesChoice choice = choose_fp8_scales(p, kHopper);
+        constexpr std::int64_t width = kFp8ScaleCols;
+        const auto threads = static_cast<int>(choice.geometry.block[0]);
+        const std::int64_t height = std::int64_t{kFp8ThreadRows} * (threads / kFp8ScaleLanes);
+        if (granularity == kScaleOfBlock) CHECK(height == kFp8ScaleCols);
+        CHECK(choice.tiles_across * width >= p.cols);
+        CHECK((choice.tiles_across - 1) * width < p.cols);
+        REQUIRE(choice.geometry.grid[0] % static_cast<unsigned>(choice.tiles_across) == 0);
+        const std::int64_t down = std::int64_t{choice.geometry.grid[0]} / choice.tiles_across;
+        CHECK(down * height >= p.rows);
+        CHECK((down - 1) * height < p.rows);
+    }
+}
+
 TEST_CASE("refusals") {
     const auto reason = [](const Fp8QuantizeProblem& p, Arch arch) {
-        return reason_text(rank_fp8_quantize(p, typical_facts(arch)).candidates.at(0));
+        const KernelId kernel = fp8_quantize_kernel(p.granularity);
+        for (const Candidate& each : rank_fp8_quantize(p, typical_facts(arch)).candidates) {
+            if (each.kernel == kernel) return reason_text(each);
+        }
+        return std::string("no candidate");
     };
     Fp8QuantizeProblem p = matrix(4, 4);
     CHECK(reason(p, {90, 'a'}).empty());
@@ -161,6 +256,15 @@ TEST_CASE("refusals") {
     CHECK(reason(p, {90, 'a'}) == "takes fp32, fp16, bf16, not e4m3");
     p = matrix(std::int64_t{1} << 40, std::int64_t{1} << 16, kTransposedCodes);
     CHECK(reason(p, {90, 'a'}) == "needs 1024 times 8589934592 tiles, above 2130706432");
+    constexpr std::int64_t long_row = std::int64_t{1} << 31;
+    CHECK(reason(of_parts(kScaleOfRow, 2, long_row), {90, 'a'}) ==
+          "a row has 2147483648 elements, more than 2147483647");
+    CHECK(reason(of_parts(kScaleOfRow, std::int64_t{1} << 40, 1024), {90, 'a'}) ==
+          "needs 1099511627776 blocks, a grid has at most 2147483647");
+    CHECK(reason(of_parts(kScaleOfBlock, std::int64_t{1} << 40, std::int64_t{1} << 16),
+                 {90, 'a'}) == "needs 512 times 8589934592 tiles, above 2130706432");
+    CHECK(reason(of_parts(kScaleOfGroup, 2, long_row), {90, 'a'}).empty());
+    CHECK(reason(of_parts(kScaleOfGroup, 2, 2), {70, 0}) == "needs sm_75 or newer, this is sm_70");
     // What fits in memory is far below that.
     CHECK(reason(matrix(std::int64_t{1} << 20, std::int64_t{1} << 20), {90, 'a'}).empty());
     CHECK(reason(matrix(std::int64_t{1} << 36, 1, kBothCodes), {90, 'a'}).empty());

@@ -62,6 +62,7 @@ TEST_CASE("unknown kernels") {
     const std::string list =
         "' (there are attn_decode_scalar, attn_decode_mma, attn_prefill_scalar, attn_prefill_mma, "
         "attn_work_map, attn_mask_bits, attn_merge_states, append_kv, rotary_emb, fp8_quantize, "
+        "fp8_quantize_rows, fp8_quantize_groups, "
         "fp8_gemm_mma, fp8_update, column_sums, attn_prefill_wgmma, rms_norm, "
         "gated_activation, fp8_gemm_wgmma)";
     CHECK(why(with("attn_prefill_mma", "attn_prefil_mma")) ==

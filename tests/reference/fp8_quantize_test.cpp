@@ -201,6 +201,120 @@ TEST_CASE("transposed codes are the codes, transposed") {
     }
 }
 
+TEST_CASE("each row, group and block has a scale of its own, by which its codes are made") {
+    Random random(9);
+    const std::pair<Fp8Granularity, std::pair<std::int64_t, std::int64_t>> parts[] = {
+        {Fp8Granularity::row, {1, 300}},
+        {Fp8Granularity::group, {1, 128}},
+        {Fp8Granularity::block, {128, 128}}};
+    for (const auto& [granularity, size] : parts) {
+        for (const bool turned : {false, true}) {
+            Fp8QuantizeCase test;
+            test.ask_for(granularity);
+            test.turned_scales = turned;
+            test.shape = {150, 300};
+            Fp8QuantizeProblem problem(test, random);
+            // A part of zeros, and one with a NaN.
+            for (std::int64_t row = 0; row < 128; ++row) {
+                for (std::int64_t col = 256; col < 300; ++col)
+                    problem.x.set(row * 300 + col, 0.0);
+            }
+            if (granularity == Fp8Granularity::row) {
+                for (std::int64_t col = 0; col < 300; ++col)
+                    problem.x.set(2 * 300 + col, 0.0);
+            }
+            problem.x.set(140 * 300 + 5, kNan);
+            problem.run_reference();
+            const auto [part_rows, part_cols] = size;
+            for (std::int64_t down = 0; down * part_rows < 150; ++down) {
+                for (std::int64_t across = 0; across * part_cols < 300; ++across) {
+                    double amax = 0.0;
+                    bool nan = false;
+                    const auto for_part = [&](const auto& body) {
+                        for (std::int64_t row = down * part_rows;
+                             row < std::min<std::int64_t>(150, (down + 1) * part_rows); ++row) {
+                            for (std::int64_t col = across * part_cols;
+                                 col < std::min<std::int64_t>(300, (across + 1) * part_cols); ++col)
+                                body(row, col);
+                        }
+                    };
+                    for_part([&](std::int64_t row, std::int64_t col) {
+                        const double x = problem.x.at({row, col});
+                        nan |= std::isnan(x);
+                        amax = std::max(amax, std::fabs(x));
+                    });
+                    const bool none = nan || amax == 0.0;
+                    const float multiplier = none ? 1.0f : 448.0f / static_cast<float>(amax);
+                    const double scale = problem.scale.shape().size() == 1
+                                             ? problem.scale.at({down})
+                                             : problem.scale.at({down, across});
+                    CHECK(scale == 1.0f / multiplier);
+                    for_part([&](std::int64_t row, std::int64_t col) {
+                        const auto x = static_cast<float>(problem.x.at({row, col}));
+                        const std::uint8_t wanted = nearest_code(x * multiplier, test.out);
+                        if (std::isnan(x)) {
+                            CHECK(std::isnan(problem.out.at({row, col})));
+                        } else {
+                            CHECK(problem.out.at({row, col}) == value_of(wanted, test.out));
+                        }
+                    });
+                }
+            }
+            CHECK(problem.scale.surroundings_intact());
+        }
+    }
+}
+
+TEST_CASE("powers of two: the largest that saturates nothing") {
+    Fp8QuantizeCase test;
+    test.dynamic = test.scale = test.power_of_two = true;
+    for (const auto& [amax, scale] : std::vector<std::pair<float, float>>{{448.0f, 1.0f},
+                                                                          {449.0f, 2.0f},
+                                                                          {447.0f, 1.0f},
+                                                                          {3.0f, 0x1p-7f},
+                                                                          {3.5f, 0x1p-7f},
+                                                                          {3.50001f, 0x1p-6f},
+                                                                          {1e-45f, 0x1p-127f},
+                                                                          {3e38f, 0x1p120f},
+                                                                          {0.0f, 1.0f}}) {
+        const Fp8QuantizeProblem problem = quantized({0.0f, -amax}, test);
+        CAPTURE(amax);
+        CHECK(only(problem.scale) == scale);
+        CHECK(only(problem.multiplier) == 1.0f / scale);
+    }
+    // Of two rows each by itself.
+    Random random(1);
+    Fp8QuantizeCase rows;
+    rows.ask_for(Fp8Granularity::row);
+    rows.power_of_two = true;
+    rows.dtype = DType::fp32;
+    rows.shape = {2, 2};
+    Fp8QuantizeProblem problem(rows, random);
+    problem.x.fill([](std::int64_t i) { return i == 0 ? 3.0 : i == 2 ? 449.0 : 1.0; });
+    problem.run_reference();
+    CHECK(problem.scale.at({0}) == 0x1p-7);
+    CHECK(problem.scale.at({1}) == 2.0);
+    CHECK(problem.out.at({0, 0}) == 384.0);
+    CHECK(problem.out.at({1, 0}) == 224.0);
+}
+
+TEST_CASE("rows without columns have a scale of 1, and no columns no other") {
+    Random random(1);
+    Fp8QuantizeCase test;
+    test.ask_for(Fp8Granularity::row);
+    test.shape = {3, 0};
+    Fp8QuantizeProblem problem(test, random);
+    problem.run_reference();
+    for (std::int64_t row = 0; row < 3; ++row)
+        CHECK(problem.scale.at({row}) == 1.0);
+    for (const Fp8Granularity parts : {Fp8Granularity::group, Fp8Granularity::block}) {
+        test.ask_for(parts);
+        Fp8QuantizeProblem none(test, random);
+        none.run_reference();
+        CHECK(none.scale.elements() == 0);
+    }
+}
+
 TEST_CASE("an empty matrix has an amax of 0 and a dynamic multiplier of 1") {
     Random random(1);
     for (const auto& shape : std::vector<std::vector<std::int64_t>>{{0, 8}, {8, 0}}) {

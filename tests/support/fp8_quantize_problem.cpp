@@ -29,6 +29,13 @@ Tensor matrix_of(HostTensor& tensor) {
     return matrix;
 }
 
+// With a gap between rows, or between columns.
+Layout scale_layout(const Fp8QuantizeCase& test) {
+    if (test.scale_shape().size() != 2) return {};
+    if (test.turned_scales) return {{1, 0}, {3, 0}};
+    return {{}, {0, 1}};
+}
+
 double some_number(Random& random) {
     const double magnitude =
         std::ldexp(1.0 + random.uniform(0.0, 1.0), static_cast<int>(random.integer(-20, 17)));
@@ -62,6 +69,29 @@ std::int64_t Fp8QuantizeCase::row_count() const {
     return count;
 }
 
+void Fp8QuantizeCase::ask_for(Fp8Granularity parts) {
+    granularity = parts;
+    dynamic = scale = rows = true;
+    transposed = amax = false;
+    multiplier.reset();
+}
+
+std::vector<std::int64_t> Fp8QuantizeCase::scale_shape() const {
+    const std::int64_t groups = (cols() + 127) / 128;
+    switch (granularity) {
+        case Fp8Granularity::tensor:
+            return {1};
+        case Fp8Granularity::row:
+            if (turned_scales) return {row_count(), 1};
+            return {row_count()};
+        case Fp8Granularity::group:
+            return {row_count(), groups};
+        case Fp8Granularity::block:
+            break;
+    }
+    return {(row_count() + 127) / 128, groups};
+}
+
 std::string Fp8QuantizeCase::text() const {
     std::string text = "dtype " + std::to_string(static_cast<int>(dtype)) +
                        (out == DType::fp8_e4m3 ? " to e4m3 [" : " to e5m2 [");
@@ -72,6 +102,11 @@ std::string Fp8QuantizeCase::text() const {
     if (amax) text += " amax";
     if (dynamic) text += " dynamic";
     if (scale) text += " scale";
+    if (granularity != Fp8Granularity::tensor) {
+        text += " of granularity " + std::to_string(static_cast<int>(granularity));
+    }
+    if (turned_scales) text += " turned";
+    if (power_of_two) text += " of powers of two";
     if (state) text += ", state " + std::to_string(*state);
     if (multiplier) text += ", multiplier " + std::to_string(*multiplier);
     return text + ", padding " + std::to_string(x_padding) + " " + std::to_string(out_padding) +
@@ -84,7 +119,7 @@ Fp8QuantizeProblem::Fp8QuantizeProblem(const Fp8QuantizeCase& problem, Random& r
       out(test.out, test.shape, padded(test.shape.size(), test.out_padding)),
       out_transposed(test.out, {test.cols(), test.row_count()}, padded(2, test.transposed_padding)),
       multiplier(DType::fp32, {1}),
-      scale(DType::fp32, {1}),
+      scale(DType::fp32, test.scale_shape(), scale_layout(test)),
       amax(DType::fp32, {1}),
       state(DType::fp32, {kFp8StateHistory}) {
     if (test.state) state.set(kFp8StateMultiplier, *test.state);
@@ -93,10 +128,13 @@ Fp8QuantizeProblem::Fp8QuantizeProblem(const Fp8QuantizeCase& problem, Random& r
 }
 
 void Fp8QuantizeProblem::run_reference() {
-    const Fp8QuantizeArgs call = args([](HostTensor& tensor) { return matrix_of(tensor); });
-    reference::fp8_quantize({call.x, call.out, call.out_transposed, call.multiplier, call.scale,
-                             call.amax, call.dynamic,
-                             test.state ? static_cast<float*>(state.view().data) : nullptr});
+    const Fp8QuantizeArgs call = args([this](HostTensor& tensor) {
+        return &tensor == &scale ? tensor.view() : matrix_of(tensor);
+    });
+    reference::fp8_quantize(
+        {call.x, call.out, call.out_transposed, call.multiplier, call.scale, call.amax,
+         call.dynamic, static_cast<reference::Fp8Granularity>(call.granularity), call.power_of_two,
+         test.state ? static_cast<float*>(state.view().data) : nullptr});
 }
 
 std::string Fp8QuantizeProblem::difference(const Fp8QuantizeProblem& expected) const {

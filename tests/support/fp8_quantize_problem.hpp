@@ -20,6 +20,11 @@ struct Fp8QuantizeCase {
     bool amax = false;
     bool dynamic = false;
     bool scale = false;
+    // Of several scales, which are dynamic and asked for: [rows] or [rows, 1], groups, blocks, one
+    // column after the other where they are turned.
+    Fp8Granularity granularity = Fp8Granularity::tensor;
+    bool turned_scales = false;
+    bool power_of_two = false;
     std::optional<double> state;             // the multiplier of a state, by which x is cast
     std::optional<double> multiplier = 1.0;  // none: it is left out, or where dynamic not asked for
     // Elements between rows.
@@ -29,6 +34,9 @@ struct Fp8QuantizeCase {
 
     std::int64_t cols() const { return shape.back(); }
     std::int64_t row_count() const;
+    // Asks for scales of that granularity, and for nothing else beside the codes.
+    void ask_for(Fp8Granularity parts);
+    std::vector<std::int64_t> scale_shape() const;
     std::string text() const;
 };
 
@@ -47,6 +55,8 @@ struct Fp8QuantizeProblem {
         if (test.scale) args.scale = view(scale);
         if (test.amax) args.amax = view(amax);
         args.dynamic = test.dynamic;
+        args.granularity = test.granularity;
+        args.power_of_two = test.power_of_two;
         return args;
     }
     // Computes what is asked for.

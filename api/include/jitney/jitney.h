@@ -304,18 +304,28 @@ jitney_status jitney_gated_activation_plan_run(const jitney_plan* plan,
 /* Casting to the 8-bit floating formats: code = cast(x * multiplier), x is about code * scale,
    scale = 1 / multiplier. The fields are those of jitney::Fp8QuantizeArgs; each but x may be NULL.
    Numbers are tensors of one fp32 on x's device. */
+typedef enum jitney_fp8_granularity {
+    JITNEY_FP8_TENSOR = 0,
+    JITNEY_FP8_ROW = 1,
+    JITNEY_FP8_GROUP = 2, /* 128 columns of a row */
+    JITNEY_FP8_BLOCK = 3  /* 128 rows of 128 columns */
+} jitney_fp8_granularity;
+
 typedef struct jitney_fp8_quantize_args {
     size_t size;                    /* sizeof(jitney_fp8_quantize_args) */
     const DLTensor* x;              /* [..., cols]: bf16, fp16 or fp32 */
     const DLTensor* out;            /* x's shape: e4m3fn or e5m2 */
     const DLTensor* out_transposed; /* [cols, rows], rows being all that lies before the last */
     const DLTensor* multiplier;     /* read; where dynamic, written */
-    const DLTensor* scale;          /* receives 1 / multiplier */
+    const DLTensor* scale;          /* receives 1 / multiplier: [1]; or by granularity [rows], */
+                                    /* [rows, ceil(cols / 128)], or both divided by 128 */
     const DLTensor* amax;           /* receives the largest |x|; NaN where there is one */
     int32_t dynamic;                /* the multiplier is made of x's own amax */
-    int32_t reserved;               /* 0 */
+    int32_t granularity;            /* a jitney_fp8_granularity; all but the first with dynamic */
     void* workspace;                /* see jitney_init_workspace; NULL: the library's own */
     size_t workspace_bytes;
+    int32_t power_of_two; /* dynamic multipliers are powers of two */
+    int32_t reserved;     /* 0 */
 } jitney_fp8_quantize_args;
 
 jitney_status jitney_fp8_quantize(const jitney_fp8_quantize_args* args, jitney_stream stream);

@@ -60,7 +60,7 @@ struct OperationField {
     // is the first of dtypes.
     std::string like;
     // The field with which an optional result is made, or a tensor that may be is written (others
-    // read it); "always": as a rule.
+    // read it); "FIELD=WORD": with that word; several of these after " and "; "always": as a rule.
     std::string when;
     bool read_else = false;  // where it is not written, it is read
     std::vector<std::string> words;

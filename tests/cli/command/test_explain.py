@@ -128,6 +128,18 @@ class Explain(support.CommandTest):
             dynamic["before"], ["fp8_quantize<format=fp32,out=e4m3,codes=none,amax=1>@sm_90a"]
         )
 
+    def test_fp8_quantize_with_several_scales(self):
+        texts = {"row": "fp8_quantize_rows<format=bf16,out=e4m3,width=8,threads=512,vectors=1>@sm_90a",
+                 "group": "fp8_quantize_groups<format=bf16,out=e4m3,scale_rows=1>@sm_90a",
+                 "block": "fp8_quantize_groups<format=bf16,out=e4m3,scale_rows=128>@sm_90a"}
+        for granularity, text in texts.items():
+            with self.subTest(granularity=granularity):
+                answer = self.explain("fp8-quantize", "--x", "16,4096", "--dynamic", "--granularity", granularity,
+                                      "--power-of-two", "--arch", "sm_90a")
+                self.assertEqual(answer["chosen"], text)
+                self.assertEqual(answer["before"], [])
+                self.assertEqual(answer["workspace_bytes"], 0)
+
     def test_fp8_gemm_on_every_arch(self):
         for arch in ARCHS:
             with self.subTest(arch=arch):

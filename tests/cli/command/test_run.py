@@ -382,6 +382,22 @@ class RunFp8Quantize(support.CommandTest):
         self.assertEqual(out["amax"][2], [7.0])
         self.assertEqual(out["out"][2][1], 0xFE)
 
+    def test_scales_of_rows_groups_and_blocks(self):
+        x = ("F32", [2, 130], [1.0] * 128 + [2.0, 4.0] + [0.0] * 128 + [-7.0, 7.0])
+        scales = {"row": ([2], [1 / 112, 1 / 64]),
+                  "group": ([2, 2], [1 / 448, 1 / 112, 1.0, 1 / 64]),
+                  "block": ([1, 2], [1 / 448, 1 / 64])}
+        for granularity, (shape, wanted) in scales.items():
+            with self.subTest(granularity=granularity):
+                out = self.quantize({"x": x}, "--dynamic", "--granularity", granularity)
+                self.assertEqual(sorted(out), ["out", "scale"])
+                self.assertEqual(out["scale"][1], shape)
+                for scale, want in zip(out["scale"][2], wanted):
+                    self.assertAlmostEqual(scale, want, 7)
+                self.assertEqual(out["out"][2][259], 0x7E)
+        out = self.quantize({"x": x}, "--dynamic", "--granularity", "row", "--power-of-two")
+        self.assertEqual(out["scale"][2], [1 / 64, 1 / 64])
+
     def test_what_does_not_fit(self):
         x = ("F32", [2], [1.0, 2.0])
 
