@@ -25,12 +25,21 @@ struct RotaryParams {
     int length;
     long long tokens;  // batch * length
     int rotary_dim;
-    int head_dim;        // elements of a head to write: rotary_dim where the call is in place
-    int items;           // pieces of work a token: heads of both tensors * items a head
+    int head_dim;  // elements of a head to write: rotary_dim where the call is in place
+    int items;     // pieces of a head
+    // Heads of both tensors that are begun at once, each by `items` threads, which go on to
+    // others; and all threads of a token.
+    int heads_at_once;
+    int threads_a_token;
     int tokens_a_block;  // at least 1
 };
 
 constexpr int kRotaryThreads = 256;
+
+// Heads of which a thread holds a piece, of so many bytes, at once: 64 bytes.
+constexpr int rotary_heads_held(int bytes) {
+    return bytes >= 64 ? 1 : (bytes >= 32 ? 2 : 4);
+}
 
 // Pieces of work a head: `pairs` rotated pairs each, and behind them copies of the elements past
 // rotary_dim, as many at once as the pairs take, or one by one.

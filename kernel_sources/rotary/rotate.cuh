@@ -49,55 +49,81 @@ struct Rotation {
         }
     }
 
-    // Piece `item` of a head (rotary_items() tells how many there are): kPairs pairs, or behind
-    // them a copy of what lies past rotary_dim. position() is asked for where there is a rotation.
-    template <class Position>
-    JITNEY_DEVICE void piece(const T* x, T* out, int item, const Position& position) const {
-        const int rotated = params.rotary_dim / 2 / kPairs;
-        if (item < rotated) {
-            rotate(x, out, position(), item * kPairs);
-        } else {
-            constexpr int width = rotary_copy_width(kPairs);
-            const int dim = params.rotary_dim + (item - rotated) * width;
-            store(out + dim, load<width>(x + dim));
-        }
-    }
-
-    // Rotates pairs [pair, pair + kPairs).
-    JITNEY_DEVICE void rotate(const T* x, T* out, long long position, int pair) const {
+    // Cosines and sines of kPairs neighbouring pairs.
+    struct Angles {
         Vector<float, kPairs> cos;
         Vector<float, kPairs> sin;
+    };
+    JITNEY_DEVICE Angles angles_at(long long position, int pair) const {
+        Angles angles;
         if (position >= 0 && position < params.table_rows) {
             const long long at = position * params.table_stride + pair;
-            cos = load_vector<kPairs>(params.cos + at);
-            sin = load_vector<kPairs>(params.sin + at);
+            angles.cos = load_vector<kPairs>(params.cos + at);
+            angles.sin = load_vector<kPairs>(params.sin + at);
         } else {
             // A position that the table lacks shows as NaN; nothing is read outside the table.
             for (int i = 0; i < kPairs; ++i)
-                cos.items[i] = sin.items[i] = __int_as_float(0x7fffffff);
+                angles.cos.items[i] = angles.sin.items[i] = __int_as_float(0x7fffffff);
         }
+        return angles;
+    }
+
+    // Pairs [pair, pair + kPairs) of a head, as they lie there: one run where pairs are
+    // neighbours, else a run of firsts and behind it one of seconds.
+    using Held = Vector<T, 2 * kPairs>;
+    JITNEY_DEVICE Held take(const T* x, int pair) const {
+        if constexpr (C::style == kInterleaved) return load<2 * kPairs>(x + 2 * pair);
+        const auto first = load<kPairs>(x + pair);
+        const auto second = load<kPairs>(x + params.rotary_dim / 2 + pair);
+        Held held;
+#pragma unroll
+        for (int i = 0; i < kPairs; ++i) {
+            held.items[i] = first.items[i];
+            held.items[kPairs + i] = second.items[i];
+        }
+        return held;
+    }
+    JITNEY_DEVICE void put_rotated(T* out, int pair, const Held& from, const Angles& by) const {
         if constexpr (C::style == kInterleaved) {
-            const auto from = load<2 * kPairs>(x + 2 * pair);
-            Vector<T, 2 * kPairs> to;
+            Held to;
 #pragma unroll
             for (int i = 0; i < kPairs; ++i) {
-                turn(from.items[2 * i], from.items[2 * i + 1], cos.items[i], sin.items[i],
+                turn(from.items[2 * i], from.items[2 * i + 1], by.cos.items[i], by.sin.items[i],
                      to.items[2 * i], to.items[2 * i + 1]);
             }
             store(out + 2 * pair, to);
         } else {
-            const int half = params.rotary_dim / 2;
-            const auto first = load<kPairs>(x + pair);
-            const auto second = load<kPairs>(x + half + pair);
-            Vector<T, kPairs> to_first;
-            Vector<T, kPairs> to_second;
+            Vector<T, kPairs> first;
+            Vector<T, kPairs> second;
 #pragma unroll
             for (int i = 0; i < kPairs; ++i) {
-                turn(first.items[i], second.items[i], cos.items[i], sin.items[i], to_first.items[i],
-                     to_second.items[i]);
+                turn(from.items[i], from.items[kPairs + i], by.cos.items[i], by.sin.items[i],
+                     first.items[i], second.items[i]);
             }
-            store(out + pair, to_first);
-            store(out + half + pair, to_second);
+            store(out + pair, first);
+            store(out + params.rotary_dim / 2 + pair, second);
+        }
+    }
+
+    // Pieces of a head that are rotated; those behind them are copied.
+    JITNEY_DEVICE int rotated_pieces() const {
+        return params.rotary_dim / 2 / kPairs;
+    }
+    JITNEY_DEVICE void copy_piece(const T* x, T* out, int item) const {
+        constexpr int width = rotary_copy_width(kPairs);
+        const int dim = params.rotary_dim + (item - rotated_pieces()) * width;
+        store(out + dim, load<width>(x + dim));
+    }
+
+    // Piece `item` of a head (rotary_items() tells how many there are): kPairs pairs, or behind
+    // them a copy of what lies past rotary_dim. position() is asked for where there is a rotation.
+    template <class Position>
+    JITNEY_DEVICE void piece(const T* x, T* out, int item, const Position& position) const {
+        if (item < rotated_pieces()) {
+            const int pair = item * kPairs;
+            put_rotated(out, pair, take(x, pair), angles_at(position(), pair));
+        } else {
+            copy_piece(x, out, item);
         }
     }
 

@@ -24,7 +24,9 @@ struct RotaryChoice {
     Spec spec;
     Geometry geometry;
     int pairs = 1;  // that a thread rotates at once
-    int items = 0;  // pieces of work a token
+    int items = 0;  // pieces of work a head
+    int heads_at_once = 1;
+    int threads_a_token = 1;
     int tokens_a_block = 1;
 };
 

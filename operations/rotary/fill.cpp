@@ -36,6 +36,8 @@ RotaryParams form_params(const RotaryArgs& args, const policy::RotaryProblem& pr
     params.rotary_dim = problem.rotary_dim;
     params.head_dim = problem.in_place ? problem.rotary_dim : problem.head_dim;
     params.items = choice.items;
+    params.heads_at_once = choice.heads_at_once;
+    params.threads_a_token = choice.threads_a_token;
     params.tokens_a_block = choice.tokens_a_block;
     return params;
 }

@@ -36,7 +36,7 @@ void check_accesses(const RotaryProblem& p, const RotaryChoice& choice) {
         for (int i = first; i < first + count; ++i)
             ++writes.at(static_cast<std::size_t>(i));
     };
-    const int items = choice.items / p.heads;
+    const int items = choice.items;
     const int rotated = p.rotary_dim / 2 / choice.pairs;
     for (int item = 0; item < items; ++item) {
         const int pair = item * choice.pairs;
@@ -78,6 +78,12 @@ TEST_CASE("random problems: every element once, every token once") {
         REQUIRE(blocks <= kMaxGrid);
         REQUIRE(blocks * choice.tokens_a_block >= problem.tokens);
         REQUIRE((blocks - 1) * choice.tokens_a_block < problem.tokens);
+        REQUIRE(choice.threads_a_token == choice.items * choice.heads_at_once);
+        REQUIRE(choice.heads_at_once >= 1);
+        REQUIRE(choice.heads_at_once <= problem.heads);
+        // A token's threads are a block's, or have the block alone.
+        REQUIRE((choice.tokens_a_block == 1 ||
+                 choice.tokens_a_block * choice.threads_a_token <= kRotaryThreads));
         REQUIRE(choice.geometry.block == std::array<unsigned, 3>{kRotaryThreads, 1, 1});
         REQUIRE(choice.geometry.grid[1] * choice.geometry.grid[2] == 1);
         REQUIRE(choice.geometry.shared_bytes == 0);
@@ -102,6 +108,25 @@ TEST_CASE("whole vectors where they fit") {
     CHECK(pairs(kBf16, kHalfSplit, 64, false) == 8);
 }
 
+TEST_CASE("a thread takes several heads where there are enough for all SMs") {
+    RotaryProblem problem = llama();
+    problem.tokens = 128;
+    RotaryChoice few = rank_rotary(problem, kHopper).choice.value();
+    CHECK(few.heads_at_once == 40);
+    CHECK(few.tokens_a_block == 1);
+    CHECK(few.geometry.programmatic);
+    CHECK_FALSE(rank_rotary(problem, typical_facts({89, 0})).choice->geometry.programmatic);
+    problem.tokens = 4096;
+    const RotaryChoice many = rank_rotary(problem, kHopper).choice.value();
+    CHECK(many.heads_at_once == 10);
+    CHECK(many.tokens_a_block == 3);
+    CHECK_FALSE(many.geometry.programmatic);
+    problem.style = kInterleaved;
+    CHECK(rank_rotary(problem, kHopper).choice->heads_at_once == 5);
+    problem.heads = 1;
+    CHECK(rank_rotary(problem, kHopper).choice->heads_at_once == 1);
+}
+
 TEST_CASE("reasons") {
     const auto reason = [](const RotaryProblem& problem, const DeviceFacts& facts = kHopper) {
         return reason_text(rank_rotary(problem, facts).candidates[0]);
@@ -116,9 +141,9 @@ TEST_CASE("reasons") {
     CHECK(reason(problem) == "heads times head_dim is 2147483648, above 2147418112");
     problem = llama();
     problem.tokens = std::int64_t{1} << 40;
-    CHECK(reason(problem) == "needs 1099511627776 blocks, a grid has at most 2147483647");
+    CHECK(reason(problem) == "needs 366503875926 blocks, a grid has at most 2147483647");
     problem.tokens = std::numeric_limits<std::int64_t>::max();
-    CHECK(reason(problem) == "needs 9223372036854775807 blocks, a grid has at most 2147483647");
+    CHECK(reason(problem) == "needs 3074457345618258603 blocks, a grid has at most 2147483647");
 }
 
 }  // namespace
