@@ -5,6 +5,7 @@
 """
 import contextlib
 import ctypes
+import os
 from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
 
 
@@ -266,7 +267,7 @@ class Plan:
 
 class Library:
     def __init__(self, path):
-        self.dll = ctypes.CDLL(str(path))
+        self.dll = ctypes.CDLL(os.path.abspath(path))
         args = POINTER(AttentionArgs)
         for name, arguments in (
             ("attention", [args, c_void_p]),

@@ -153,8 +153,8 @@ JITNEY_KERNEL(column_sums, {.operation = "fp8_linear",
                             .shared_bytes = [](const Values&) { return kColumnSumsSharedBytes; }})
 
 // Three warpgroups have 128 registers a thread until they share them out anew: too few for the
-// accumulators of a wider output, and too few are left for the warps that gather pages or look
-// through a mask.
+// accumulators of a wider output, and too few are left for a warp that looks through a mask. Nor do
+// they gather rows of pages: keys on pages have to come in boxes.
 JITNEY_KERNEL(attn_prefill_wgmma,
               {.operation = "attention",
                .source = "attention/prefill_wgmma.cuh",
@@ -176,8 +176,7 @@ JITNEY_KERNEL(attn_prefill_wgmma,
                    }
                    if (of["tile_m"] <= 128) return {};
                    if (of["head_dim"] > 64) return "tiles of 192 rows need a head_dim up to 64";
-                   if (of["kv"] != kPagedKv && of["mask"] == 0) return {};
-                   return "tiles of 192 rows need keys that are not on pages, and no mask";
+                   return of["mask"] == 0 ? "" : "tiles of 192 rows take no mask";
                }})
 
 JITNEY_KERNEL(rms_norm,

@@ -12,19 +12,6 @@ JITNEY_DEVICE float tanh_fast(float x) {
     return 1.0f - 2.0f * reciprocal_fast(1.0f + exp2_fast(2.0f * kLog2E * x));
 }
 
-// The same for |x| <= 1, to 7e-7 of it, without the units that compute powers: tanh(x) / x by a
-// polynomial in x^2 through the Chebyshev nodes of [0, 1].
-JITNEY_DEVICE float tanh_near_zero(float x) {
-    const float square = x * x;
-    float ratio = -0x1.90d924p-9f;
-    ratio = ratio * square + 0x1.11f45ap-6f;
-    ratio = ratio * square - 0x1.a697a8p-5f;
-    ratio = ratio * square + 0x1.0ffd3ap-3f;
-    ratio = ratio * square - 0x1.5549d8p-2f;
-    ratio = ratio * square + 0x1.ffffecp-1f;
-    return ratio * x;
-}
-
 // What a caller's function is told beside the score.
 struct LogitPlace {
     int batch;
@@ -92,7 +79,8 @@ using RowLogits = typename RowLogitsType<kCallerEdits<C>>::Type;
 // logits in units of log2. A capped score is tanh(), to be multiplied by the cap.
 template <class C>
 JITNEY_DEVICE float logit_scale_log2(const AttentionParams& params) {
-    return C::softcap != 0 ? params.scale_log2 / params.softcap_scale : params.scale_log2;
+    return C::softcap != 0 ? params.scale_log2 * reciprocal_fast(params.softcap_scale)
+                           : params.scale_log2;
 }
 
 template <class C>
@@ -103,8 +91,8 @@ JITNEY_DEVICE RowLogits<C> row_logits(const AttentionParams& params, const Reque
         const PackedRow packed = packed_row(params, request, kv_head, row);
         if constexpr (C::alibi != 0) {
             if (packed.valid) {
-                logits.slope =
-                    params.alibi_slopes[packed.head] * kLog2E / logit_scale_log2<C>(params);
+                logits.slope = params.alibi_slopes[packed.head] * kLog2E *
+                               reciprocal_fast(logit_scale_log2<C>(params));
             }
         }
         if constexpr (kCallerEdits<C>) logits.head = packed.head;
@@ -151,54 +139,42 @@ JITNEY_DEVICE void edit_logits(const AttentionParams& params, const Request& req
     }
 }
 
-// The same where arithmetic sets the pace: a block all of whose scores are far below the cap is
-// capped by the polynomial, and distances are counted in floats.
-template <class C, int key_blocks>
-JITNEY_DEVICE void edit_logits_quickly(const AttentionParams& params, const Request& request,
-                                       float (&scores)[key_blocks][4],
-                                       const RowLogits<C> (&rows)[2], int key) {
-    if constexpr (kCallerEdits<C>) {
+// ALiBi of the lane's scores, whose first key lies `ahead` before the place of each row: distances
+// are counted in floats, which takes fewer instructions.
+template <int key_blocks>
+JITNEY_DEVICE void add_distances(float (&scores)[key_blocks][4], const float (&slope)[2],
+                                 const int (&ahead)[2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const float first = static_cast<float>(ahead[half]);
 #pragma unroll
         for (int block = 0; block < key_blocks; ++block) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                scores[block][i] = edit_by_caller<C>(params, request, rows[i / 2], scores[block][i],
-                                                     key + block * 8 + i % 2);
+            for (int i = 0; i < 2; ++i) {
+                const float distance = first - static_cast<float>(block * 8 + i);
+                scores[block][2 * half + i] -= slope[half] * fabsf(distance);
             }
         }
     }
-    if constexpr (C::softcap != 0) {
-        float largest = 0.0f;
+}
+
+// edit_logits with such distances.
+template <class C, int key_blocks>
+JITNEY_DEVICE void edit_logits_in_floats(const AttentionParams& params, const Request& request,
+                                         float (&scores)[key_blocks][4],
+                                         const RowLogits<C> (&rows)[2], int key) {
 #pragma unroll
-        for (int i = 0; i < key_blocks * 4; ++i) {
-            float& score = scores[i / 4][i % 4];
-            score *= params.softcap_scale;
-            largest = fmaxf(largest, fabsf(score));
+    for (int i = 0; i < key_blocks * 4; ++i) {
+        float& score = scores[i / 4][i % 4];
+        if constexpr (kCallerEdits<C>) {
+            score =
+                edit_by_caller<C>(params, request, rows[i % 4 / 2], score, key + i / 4 * 8 + i % 2);
         }
-        // Rows of other requests, which packed ones have beside them, may not have a say.
-        if (C::queries == kDenseQueries && __all_sync(kAllLanes, largest <= 1.0f)) {
-#pragma unroll
-            for (int i = 0; i < key_blocks * 4; ++i)
-                scores[i / 4][i % 4] = tanh_near_zero(scores[i / 4][i % 4]);
-        } else {
-#pragma unroll
-            for (int i = 0; i < key_blocks * 4; ++i)
-                scores[i / 4][i % 4] = tanh_fast(scores[i / 4][i % 4]);
-        }
+        if constexpr (C::softcap != 0) score = tanh_fast(score * params.softcap_scale);
     }
     if constexpr (C::alibi != 0) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const float first = static_cast<float>(rows[half].place - key);
-#pragma unroll
-            for (int block = 0; block < key_blocks; ++block) {
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    const float distance = first - static_cast<float>(block * 8 + i);
-                    scores[block][2 * half + i] -= rows[half].slope * fabsf(distance);
-                }
-            }
-        }
+        add_distances(scores, {rows[0].slope, rows[1].slope},
+                      {rows[0].place - key, rows[1].place - key});
     }
 }
 

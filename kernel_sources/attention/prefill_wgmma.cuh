@@ -30,7 +30,7 @@ struct WgmmaConstants : C {
 // Whether rows of K and V are gathered.
 template <class C>
 JITNEY_DEVICE bool gathers(const PrefillWgmmaParams& params) {
-    return C::kv == kPagedKv && params.box_keys == 0;
+    return C::kv == kPagedKv && wgmma_can_gather(C::tile_m) && params.box_keys == 0;
 }
 
 // By the first warpgroup: its first warp copies, the second plans, and the others gather what does

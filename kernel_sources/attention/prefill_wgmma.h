@@ -85,6 +85,11 @@ constexpr PrefillWgmmaLayout prefill_wgmma_layout(int head_dim, int head_dim_v, 
 // Behind next_tile, 16 bytes from it, as many that stay zero.
 constexpr int kWgmmaCounterBytes = 32;
 
+// Beside three consumers there are no registers for warps that gather rows.
+constexpr bool wgmma_can_gather(int tile_m) {
+    return wgmma_consumers(tile_m) < 3;
+}
+
 // Warps that gather rows where a box of keys would be smaller than this many; a page's keys are
 // then copied row by row.
 constexpr int kWgmmaGatherers = 2;

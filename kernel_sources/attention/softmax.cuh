@@ -51,23 +51,29 @@ JITNEY_DEVICE bool row_maxima(const float (&scores)[key_blocks][4], const Softma
     return rises(maximum, rows, scale_log2);
 }
 
-// The same in half of the instructions from sm_90 on, which has one for the largest of three
-// integers. The bits of floats that are not negative are in their order, and every other is less:
-// that finds the maximum unless it is negative.
+// From sm_90 on there is an instruction for the largest of three integers, which halves what maxima
+// take. The bits of floats that are not negative are in their order, and every other is less: that
+// finds the maximum unless it is negative. Of one of the lane's rows, and a number beside it:
+template <int key_blocks>
+JITNEY_DEVICE int top_by_bits(const float (&scores)[key_blocks][4], int half, float beside) {
+    int top[2] = {__float_as_int(beside), __float_as_int(beside)};
+#pragma unroll
+    for (int block = 0; block < key_blocks; ++block) {
+        int& chain = top[block % 2];
+        chain = max(max(chain, __float_as_int(scores[block][2 * half])),
+                    __float_as_int(scores[block][2 * half + 1]));
+    }
+    return max(top[0], top[1]);
+}
+
+// row_maxima so.
 template <int key_blocks>
 JITNEY_DEVICE bool row_maxima_by_bits(const float (&scores)[key_blocks][4], const SoftmaxRows& rows,
                                       float scale_log2, float (&maximum)[2]) {
     bool negative = false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        int top[2] = {__float_as_int(rows.maximum[half]), __float_as_int(rows.maximum[half])};
-#pragma unroll
-        for (int block = 0; block < key_blocks; ++block) {
-            int& chain = top[block % 2];
-            chain = max(max(chain, __float_as_int(scores[block][2 * half])),
-                        __float_as_int(scores[block][2 * half + 1]));
-        }
-        int most = max(top[0], top[1]);
+        int most = top_by_bits(scores, half, rows.maximum[half]);
         most = max(most, __shfl_xor_sync(kAllLanes, most, 2));
         most = max(most, __shfl_xor_sync(kAllLanes, most, 1));
         negative |= most < 0;
@@ -75,6 +81,20 @@ JITNEY_DEVICE bool row_maxima_by_bits(const float (&scores)[key_blocks][4], cons
     }
     if (__any_sync(kAllLanes, negative)) return row_maxima(scores, rows, scale_log2, maximum);
     return rises(maximum, rows, scale_log2);
+}
+
+// The maxima of the lane's scores of its two rows and of what `top` had before.
+template <int key_blocks>
+JITNEY_DEVICE void lane_maxima_by_bits(const float (&scores)[key_blocks][4], float (&top)[2]) {
+    const int most[2] = {top_by_bits(scores, 0, top[0]), top_by_bits(scores, 1, top[1])};
+    if (!__any_sync(kAllLanes, min(most[0], most[1]) < 0)) {
+        top[0] = __int_as_float(most[0]);
+        top[1] = __int_as_float(most[1]);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < key_blocks * 4; ++i)
+        top[i % 4 / 2] = fmaxf(top[i % 4 / 2], scores[i / 4][i % 4]);
 }
 
 // Scales the sums to new maxima, and gives what the accumulators have to be scaled by.
@@ -110,22 +130,31 @@ JITNEY_DEVICE void rescale_rows(const float (&maximum)[2], float (&out)[dim_bloc
     scale_rows(rescale, out);
 }
 
-// Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums.
-template <int key_blocks>
-JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& rows,
-                                float scale_log2) {
+// Replaces the scores by 2^(logit_of(score) - shift), and adds them to the row sums.
+template <int key_blocks, class LogitOf>
+JITNEY_DEVICE void weigh_logits(float (&scores)[key_blocks][4], SoftmaxRows& rows,
+                                const float (&shift)[2], const LogitOf& logit_of) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const float shift = log2_shift(rows.maximum[half], scale_log2);
 #pragma unroll
         for (int block = 0; block < key_blocks; ++block) {
 #pragma unroll
             for (int column = 2 * half; column < 2 * half + 2; ++column) {
-                scores[block][column] = exp2_fast(scores[block][column] * scale_log2 - shift);
-                rows.sum[half] += scores[block][column];
+                float& score = scores[block][column];
+                score = exp2_fast(logit_of(score) - shift[half]);
+                rows.sum[half] += score;
             }
         }
     }
+}
+
+// Replaces the scores by 2^(scale_log2 * (score - maximum)), and adds them to the row sums.
+template <int key_blocks>
+JITNEY_DEVICE void weigh_scores(float (&scores)[key_blocks][4], SoftmaxRows& rows,
+                                float scale_log2) {
+    const float shift[2] = {log2_shift(rows.maximum[0], scale_log2),
+                            log2_shift(rows.maximum[1], scale_log2)};
+    weigh_logits(scores, rows, shift, [scale_log2](float score) { return score * scale_log2; });
 }
 
 // A tile's step where one warp has the rows alone.

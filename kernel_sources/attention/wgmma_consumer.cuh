@@ -4,8 +4,8 @@
 #pragma once
 
 #include "attention/layout.h"
-#include "attention/logits.cuh"
 #include "attention/masking.cuh"
+#include "attention/wgmma_logits.cuh"
 #include "attention/wgmma_mask.cuh"
 #include "attention/wgmma_memory.cuh"
 #include "attention/wgmma_output.cuh"
@@ -37,8 +37,10 @@ struct WgmmaConsumer {
         Weights weights;
         Output out;
         SoftmaxRows rows;
-        float scale_log2;
-        WgmmaMask<C> mask;  // of the step to come
+        WgmmaLogits<C> logits;  // of the step's tile of rows
+        WgmmaMask<C> mask;      // of the step to come
+
+        JITNEY_DEVICE explicit State(const AttentionParams& params) : logits(params) {}
     };
 
     // A tile of keys of a tile of rows.
@@ -193,26 +195,48 @@ struct WgmmaConsumer {
         return leaves_range<C>(work.note().every[consumer], work.key, C::tile_n);
     }
 
+    // The lane's first key of a tile of keys.
+    JITNEY_DEVICE static int lane_key(const Work& work) {
+        return work.key + 2 * (WgmmaOutput<C>::lane() % 4);
+    }
+
+    // Where one of the lane's rows stands among the keys. Heads that share a tile are a power of
+    // two.
+    JITNEY_DEVICE auto places_of(const Note& note) const {
+        return [this, &note](int half) {
+            const int row = WgmmaOutput<C>{params, consumer}.row(note, half);
+            return (row >> (31 - __clz(params.attention.group))) + note.request.query_offset();
+        };
+    }
+
+    // What the logits of one of the lane's rows are edited by.
+    JITNEY_DEVICE auto row_logits_of(const Note& note) const {
+        return [this, &note](int half) {
+            return row_logits<C>(params.attention, note.request, note.group,
+                                 WgmmaOutput<C>{params, consumer}.row(note, half));
+        };
+    }
+
     // Edits the logits of a tile of keys, and drops those of keys that do not count.
-    JITNEY_DEVICE void edit_and_mask(Scores& scores, const Work& work, bool masks,
-                                     const WgmmaMask<C>& mask) const {
+    JITNEY_DEVICE void edit_and_mask(State& state, const Work& work, bool masks) const {
         const Note& note = work.note();
         const WgmmaOutput<C> rows = {params, consumer};
-        const int lane_key = work.key + 2 * (rows.lane() % 4);
-        if constexpr (kEditsLogits<C>) {
-            edit_logits_quickly<C>(
-                params.attention, note.request, scores,
-                {row_logits<C>(params.attention, note.request, note.group, rows.row(note, 0)),
-                 row_logits<C>(params.attention, note.request, note.group, rows.row(note, 1))},
-                lane_key);
-        }
-        mask.apply(scores, rows.lane());
+        const int first_key = lane_key(work);
+        state.logits.edit(params.attention, note.request, state.scores, state.rows, first_key,
+                          row_logits_of(note));
+        state.mask.apply(state.scores, rows.lane());
         if (masks) {
-            const KeyRange keys[2] = {
-                row_keys<C>(params.attention, note.request, rows.packed(note, 0)),
-                row_keys<C>(params.attention, note.request, rows.packed(note, 1))};
-            mask_scores(scores, lane_key, [&keys](int half, int key_of_score) {
-                return lies_in<C>(keys[half], key_of_score);
+            int first[2];       // the lane's first key, from the first that the row sees
+            unsigned count[2];  // that it sees
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const KeyRange keys =
+                    row_keys<C>(params.attention, note.request, rows.packed(note, half));
+                first[half] = first_key - keys.first;
+                count[half] = static_cast<unsigned>(keys.end - keys.first);
+            }
+            mask_scores(state.scores, 0, [&first, &count](int half, int key_of_lane) {
+                return static_cast<unsigned>(first[half] + key_of_lane) < count[half];
             });
         }
     }
@@ -224,15 +248,16 @@ struct WgmmaConsumer {
     };
 
     // Makes weights of the scores of a tile of keys.
-    JITNEY_DEVICE Rescale softmax(Scores& scores, SoftmaxRows& rows, const Work& work, bool masks,
-                                  const WgmmaMask<C>& mask, float scale_log2) const {
-        edit_and_mask(scores, work, masks, mask);
+    JITNEY_DEVICE Rescale softmax(State& state, const Work& work, bool masks) const {
+        edit_and_mask(state, work, masks);
         Rescale rescale = {false, {1.0f, 1.0f}};
         float maximum[2];
-        const bool rises = row_maxima_by_bits(scores, rows, scale_log2, maximum);
+        const bool rises = state.logits.maxima(state.scores, state.rows, maximum);
         rescale.any = __any_sync(kAllLanes, rises);
-        if (rescale.any) raise_maxima(maximum, rows, scale_log2, rescale.factor);
-        weigh_scores(scores, rows, scale_log2);
+        if (rescale.any) {
+            state.logits.raise(params.attention, maximum, state.rows, rescale.factor);
+        }
+        state.logits.weigh(params.attention, state.scores, state.rows);
         return rescale;
     }
 
@@ -281,11 +306,11 @@ struct WgmmaConsumer {
         multiply_keys(state.scores);
         add_values(state.out, state.weights);
         const bool masks = needs_masking(now);
+        state.logits.look_at(lane_key(now), places_of(now.note()));
         wgmma_wait<1>();
         wgmma_settle(state.scores);
         release_keys(now);
-        const Rescale rescale =
-            softmax(state.scores, state.rows, now, masks, state.mask, state.scale_log2);
+        const Rescale rescale = softmax(state, now, masks);
         if (now.steps_behind > 0) state.mask.load(params.attention, now.note(), now.next_key);
         const SharedAddress read = Memory::v_full(v.stage);
         v.advance();
@@ -328,6 +353,7 @@ struct WgmmaConsumer {
         if constexpr (ends_one) add_values(state.out, state.weights);
         if constexpr (ends_one) release_staged();
         const bool masks = needs_masking(next);
+        state.logits.look_at(lane_key(next), places_of(next.note()));
         wgmma_wait<ends_one ? 1 : 0>();
         wgmma_settle(state.scores);
         const int q_stage = q_before;
@@ -335,7 +361,7 @@ struct WgmmaConsumer {
         release_keys(next);
         const SoftmaxRows before = state.rows;
         state.rows = begin_rows(next);
-        softmax(state.scores, state.rows, next, masks, state.mask, state.scale_log2);
+        softmax(state, next, masks);
         if (next.steps_behind > 0) state.mask.load(params.attention, next.note(), next.next_key);
         if constexpr (ends_one) {
             barrier_wait(Memory::v_full(v.stage), v.phase);  // it has ended; as in step_on
@@ -395,8 +421,7 @@ struct WgmmaConsumer {
 
     // One stream of steps over the tiles of keys of all tiles of rows.
     JITNEY_DEVICE void run() {
-        State state;
-        state.scale_log2 = logit_scale_log2<C>(params.attention);
+        State state(params.attention);
         Work now = {};
         Work next;
         bool works = false;
@@ -407,6 +432,7 @@ struct WgmmaConsumer {
                 pass(next);
             } else {
                 const WgmmaOutput<C> rows = {params, consumer};
+                state.logits.begin(row_logits_of(next.note()));
                 state.mask.begin(params.attention, next.note(), rows.row(next.note(), 0));
                 state.mask.load(params.attention, next.note(), next.key);
                 if (works) {

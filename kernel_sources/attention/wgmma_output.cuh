@@ -2,7 +2,7 @@
 #pragma once
 
 #include "attention/layout.h"
-#include "attention/logits.cuh"
+#include "attention/wgmma_logits.cuh"
 #include "attention/wgmma_memory.cuh"
 #include "common/bulk_copy.cuh"
 #include "common/element.cuh"
@@ -46,8 +46,8 @@ struct WgmmaOutput {
                                 float sum) const {
         const AttentionParams& p = params.attention;
         sum = warp_sum<4>(sum);
-        const RowEnd end = row_end<C>(p, row.head, log2_shift(maximum, logit_scale_log2<C>(p)),
-                                      row.valid ? sum : 0.0f);
+        const RowEnd end =
+            row_end<C>(p, row.head, shift_of_maximum<C>(p, maximum), row.valid ? sum : 0.0f);
         if (p.lse != nullptr && row.valid && lane() % 4 == 0) {
             p.lse[query_offset_of(p.lse_strides, note.request, row)] = end.lse;
         }

@@ -244,6 +244,7 @@ policy::AttentionProblem check(const AttentionArgs& args, Data data) {
     problem.packed = packed;
     problem.batch_invariant = args.batch_invariant;
     problem.paged = is_paged(form);
+    if (problem.paged) problem.page_size = page_size_of(args);
     problem.qo_indptr = {args.qo_indptr_host};
     problem.aligned =
         is_aligned(args.q) && is_aligned(args.k) && is_aligned(args.v) && is_aligned(args.out);

@@ -319,13 +319,18 @@ std::vector<Spec> attention_catalogue(const AttentionProblem& shape, const Devic
     // The choice depends on q_len below the decode limit, and above only on how many tiles there
     // are in all: a lone request, and more than any GPU has SMs. GPUs of one arch differ in their
     // SMs, and what is compiled here may run on any of them: hence the smallest and the largest.
-    for (const int sm_count : {1, facts.sm_count, 1 << 20}) {
-        device.sm_count = sm_count;
-        for (const int batch : {1, 4096}) {
-            for (int q_len = 1; q_len <= kMaxDecodeQueries + 1; ++q_len)
-                add(batch, q_len);
-            for (const int q_len : {256, 65536})
-                add(batch, q_len);
+    // Pages may be large enough for boxes of keys, or not.
+    for (const int page_size : {kWgmmaLeastBox, 1}) {
+        if (!problem.paged && page_size == 1) break;
+        problem.page_size = page_size;
+        for (const int sm_count : {1, facts.sm_count, 1 << 20}) {
+            device.sm_count = sm_count;
+            for (const int batch : {1, 4096}) {
+                for (int q_len = 1; q_len <= kMaxDecodeQueries + 1; ++q_len)
+                    add(batch, q_len);
+                for (const int q_len : {256, 65536})
+                    add(batch, q_len);
+            }
         }
     }
     return specs;

@@ -57,10 +57,11 @@ struct AttentionProblem {
     int head_dim = 0;
     bool causal = false;
     bool mask = false;
-    bool aligned = true;  // 16-byte aligned pointers, strides in multiples of 8 elements
-    bool mapped = true;   // the tensor copy engine can walk through Q, K, V and out
-    bool packed = false;  // requests of any length one behind the other, with a map of tiles
-    bool paged = false;   // K and V in a pool of pages
+    bool aligned = true;         // 16-byte aligned pointers, strides in multiples of 8 elements
+    bool mapped = true;          // the tensor copy engine can walk through Q, K, V and out
+    bool packed = false;         // requests of any length one behind the other, with a map of tiles
+    bool paged = false;          // K and V in a pool of pages
+    std::int64_t page_size = 1;  // keys of a page
     bool window = false;
     bool softcap = false;
     bool alibi = false;

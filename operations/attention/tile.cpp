@@ -84,9 +84,12 @@ WgmmaTile prefill_wgmma_tile(const AttentionProblem& p) {
     const bool masked_pages = p.mask && p.paged;
     if (p.head_dim <= 64) {
         const bool few_tiles = p.group() > 1 && (p.packed || p.q_len <= 1024);
-        // Beside the others they would spill.
-        const bool spills = p.window || p.softcap || p.paged || p.mask || p.logits != 0;
-        return {{few_tiles || spills ? 128 : 192, masked_pages ? 64 : 128}, 3, 3};
+        // Three leave no registers for warps that gather rows of pages or look through a mask, nor
+        // for scores that are edited in place, or by slopes on both sides of packed rows.
+        const bool gathers = p.paged && wgmma_box_keys(p.page_size, 128) == 0;
+        const bool edits = p.logits != 0 || (p.alibi && (p.softcap || (p.packed && !p.causal)));
+        const bool two = few_tiles || gathers || edits || p.mask;
+        return {{two ? 128 : 192, masked_pages ? 64 : 128}, 3, 3};
     }
     if (p.head_dim <= 128) return {{128, masked_pages ? 64 : 128}, 2, p.mask ? 2 : 3};
     if (p.head_dim <= 192) return {{128, p.mask ? 64 : 80}, 2, 2};

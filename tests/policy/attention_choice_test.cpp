@@ -60,7 +60,7 @@ TEST_CASE("the tile of the Hopper kernel follows from the shape") {
     CHECK(text(64, 1024, 8, false) ==
           expected("head_dim=64,format=bf16,tile=128x128,stages=3,q_stages=3,kv=dense,causal=1"));
     CHECK(text(64, 4096, 8, true) ==
-          expected("head_dim=64,format=bf16,tile=128x128,stages=3,q_stages=3,kv=dense,causal=1,"
+          expected("head_dim=64,format=bf16,tile=192x128,stages=3,q_stages=3,kv=dense,causal=1,"
                    "window=1"));
     CHECK(text(128, 4096, 8, false) ==
           expected("head_dim=128,format=bf16,tile=128x128,stages=2,q_stages=3,kv=dense,causal=1"));
@@ -72,10 +72,11 @@ TEST_CASE("the tile of the Hopper kernel follows from the shape") {
 
 TEST_CASE("the tile of the Hopper kernel leaves room for pages and masks") {
     const DeviceFacts facts = typical_facts({90, 'a'});
-    const auto tile = [&](int head_dim, bool paged, bool mask) {
+    const auto tile = [&](int head_dim, bool paged, bool mask, int page_size = 1) {
         AttentionProblem problem = llama(2, 4096, 4096);
         problem.head_dim = head_dim;
         problem.paged = paged;
+        problem.page_size = page_size;
         problem.mask = mask;
         problem.mask_sizes = {1, 1, 4096, 4096};
         const Spec spec = chosen(problem, facts);
@@ -84,6 +85,9 @@ TEST_CASE("the tile of the Hopper kernel leaves room for pages and masks") {
                           value_of(spec, "q_stages")};
     };
     CHECK(tile(64, true, false) == std::array{128, 128, 3});
+    CHECK(tile(64, true, false, 24) == std::array{128, 128, 3});
+    CHECK(tile(64, true, false, 16) == std::array{192, 128, 3});
+    CHECK(tile(64, true, true, 16) == std::array{128, 64, 3});
     CHECK(tile(64, false, true) == std::array{128, 128, 3});
     CHECK(tile(128, true, false) == std::array{128, 128, 3});
     CHECK(tile(128, false, true) == std::array{128, 128, 2});
@@ -91,6 +95,21 @@ TEST_CASE("the tile of the Hopper kernel leaves room for pages and masks") {
     CHECK(tile(192, true, false) == std::array{128, 80, 2});
     CHECK(tile(192, false, true) == std::array{128, 64, 2});
     CHECK(tile(256, true, true) == std::array{128, 64, 1});
+}
+
+TEST_CASE("the tile of the Hopper kernel leaves room for what edits scores in place") {
+    AttentionProblem problem = llama(2, 4096, 4096);
+    problem.head_dim = 64;
+    const auto rows = [&](bool softcap, bool alibi, std::uint64_t logits) {
+        problem.softcap = softcap;
+        problem.alibi = alibi;
+        problem.logits = logits;
+        return value_of(chosen(problem, typical_facts({90, 'a'})), "tile_m");
+    };
+    CHECK(rows(true, false, 0) == 192);
+    CHECK(rows(false, true, 0) == 192);
+    CHECK(rows(true, true, 0) == 128);
+    CHECK(rows(false, false, 1) == 128);
 }
 
 TEST_CASE("ragged rows of the Hopper kernel are counted by the heads that share a tile") {

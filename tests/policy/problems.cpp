@@ -37,6 +37,7 @@ AttentionProblem random_attention_shape(tests::Random& random) {
     shape.aligned = random.chance(0.8);
     shape.packed = random.chance(0.3);
     shape.paged = random.chance(0.3);
+    if (shape.paged) shape.page_size = random.integer(1, 300);
     shape.append = !shape.packed && random.chance(0.2);
     for (bool* option : {&shape.window, &shape.softcap, &shape.alibi, &shape.sinks})
         *option = random.chance(0.2);

@@ -95,6 +95,7 @@ Covered parse_covered(std::string_view line) {
     problem.mask = fields.option("mask");
     problem.packed = fields.option("packed");
     problem.paged = fields.option("paged");
+    if (!fields.optional_text("page_size").empty()) problem.page_size = fields.number("page_size");
     problem.window = fields.option("window");
     problem.softcap = fields.option("softcap");
     problem.alibi = fields.option("alibi");

@@ -250,6 +250,7 @@ policy::AttentionProblem problem_of(const RequestsShape& shape) {
     }
     problem.packed = shape.packed;
     problem.paged = is_paged(shape.kv);
+    problem.page_size = shape.page_size;
     problem.window = shape.window_left >= 0 || shape.window_right >= 0;
     problem.softcap = shape.softcap != 0.0;
     problem.alibi = shape.alibi;

@@ -39,6 +39,11 @@ std::vector<ServingShape> edges(const Covered& covered) {
         }
         if (shape.keys == KeyForm::block_table) shape.page_size = 16;
         if (shape.keys == KeyForm::page_list) shape.page_size = 5;
+        if (fixed.page_size != 1) {  // pages of which boxes of keys can be made
+            const bool table = all.size() % 2 == 0;
+            shape.keys = table ? KeyForm::block_table : KeyForm::page_list;
+            shape.page_size = table ? 16 : 48;
+        }
         all.push_back(std::move(shape));
     };
     if (fixed.packed) {
