@@ -158,6 +158,7 @@ class Fp8GemmArgs(ctypes.Structure):
         ("workspace_bytes", c_size_t),
         ("scale_a", POINTER(DLTensor)),
         ("scale_b", POINTER(DLTensor)),
+        ("group_indptr", POINTER(DLTensor)),
     ]
 
 

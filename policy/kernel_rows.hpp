@@ -119,24 +119,24 @@ JITNEY_KERNEL(fp8_quantize_groups,
                    [](const Values& of) { return fp8_group_shared_bytes(of["scale_rows"]); },
                .why_not = why_no_group})
 
-JITNEY_KERNEL(fp8_gemm_mma,
-              {.operation = "fp8_gemm",
-               .source = "fp8/gemm_mma.cuh",
-               .minimum_arch = 89,
-               .constants = {format(k8Bit, "a"), format(k8Bit, "b"),
-                             format(kFloating | k8Bit, "out"),
-                             tile({16, 128, 1, true}, {32, 128, 1, true}), stages(3, 16),
-                             flag("trans_a"), flag("trans_b"),
-                             option("unpack"),     // fp16 products: the tensor cores take no FP8
-                             option("promote"),    // their sums are added up beside them
-                             option("unaligned"),  // rows begin anywhere
-                             kFp8Scales},
-               .shared_bytes =
-                   [](const Values& of) {
-                       return fp8_gemm_shared_bytes(of["tile_m"], of["tile_n"], of["stages"],
-                                                    of["unpack"] != 0, element_bytes(of["out"]));
-                   },
-               .why_not = why_not_fp8_mma})
+JITNEY_KERNEL(
+    fp8_gemm_mma,
+    {.operation = "fp8_gemm",
+     .source = "fp8/gemm_mma.cuh",
+     .minimum_arch = 89,
+     .constants = {format(k8Bit, "a"), format(k8Bit, "b"), format(kFloating | k8Bit, "out"),
+                   tile({16, 128, 1, true}, {32, 128, 1, true}), stages(3, 16), flag("trans_a"),
+                   flag("trans_b"),
+                   option("unpack"),                // fp16 products: the tensor cores take no FP8
+                   option("promote"),               // their sums are added up beside them
+                   option("unaligned"),             // rows begin anywhere
+                   kFp8Scales, option("grouped")},  // rows of a have a b for each group of them
+     .shared_bytes =
+         [](const Values& of) {
+             return fp8_gemm_shared_bytes(of["tile_m"], of["tile_n"], of["stages"],
+                                          of["unpack"] != 0, element_bytes(of["out"]));
+         },
+     .why_not = why_not_fp8_mma})
 
 JITNEY_KERNEL(fp8_update, {.operation = "fp8_linear",
                            .source = "fp8/update.cuh",
@@ -209,6 +209,6 @@ JITNEY_KERNEL(fp8_gemm_wgmma,
                              stages(2, 16), stages(1, 8, "splits"),
                              option("swap"),     // rows of the output are the columns of wgmma
                              option("promote"),  // sums of 128 of k are added up in fp32
-                             kFp8Scales, omitted(integer("pieces", {1, 4}))},
+                             kFp8Scales, omitted(integer("pieces", {1, 4})), option("grouped")},
                .shared_bytes = [](const Values& of) { return fp8_wgmma_tiles(of).bytes(); },
                .why_not = why_not_fp8_wgmma})

@@ -127,7 +127,9 @@ Fp8WgmmaTiles fp8_wgmma_tiles(const Values& of) {
             .swap = swap,
             .splits = of["splits"],
             .out_bytes = element_bytes(of["out"]),
-            .pieces = of["pieces"]};
+            .pieces = of["pieces"],
+            .block_scales = of["scales"] == kBlockScales,
+            .grouped = of["grouped"] != 0};
 }
 
 std::string_view why_not_fp8_mma(const Values& of) {

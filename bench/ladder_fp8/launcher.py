@@ -28,12 +28,17 @@ def takes(variant, m, n, k):
 
 class Call:
     """One launch: a [m, k], b [n, k], out [m, n], rows contiguous. `scale` is one fp32; or a pair, of a [1] or [m] and
-    of b [1] or [n], or of a [m, ceil(k / 128)] and of b [ceil(n / 128), ceil(k / 128)] by any strides."""
+    of b [1] or [n], or of a [m, ceil(k / 128)] and of b [ceil(n / 128), ceil(k / 128)] by any strides. With `indptr`, int32
+    [groups + 1], b and its scales have the groups as their first dimension."""
 
-    def __init__(self, kernel, a, b, out, scale, bias=None, multiplier=None, amax=None, group=None, early=True, sms=132):
+    def __init__(self, kernel, a, b, out, scale, bias=None, multiplier=None, amax=None, group=None, early=True, sms=132,
+                 indptr=None):
         v = kernel.variant
-        self.kept = [kernel, a, b, out, scale, bias, multiplier, amax]
-        (m, k), n = a.shape, b.shape[0]
+        self.kept = [kernel, a, b, out, scale, bias, multiplier, amax, indptr]
+        (m, k), n = a.shape, b.shape[-2]
+        groups = 0 if indptr is None else b.shape[0]
+        if groups:
+            b = b.view(-1, k)
         p = Fp8GemmWgmmaParams()
         u_tensor, v_tensor = (b, a) if v.swap else (a, b)
 
@@ -56,6 +61,8 @@ class Call:
         else:
             of_a, of_b = scale
             g.scales.a, g.scales.b = of_a.data_ptr(), of_b.data_ptr()
+            if groups:
+                g.scales.b_group, of_b = of_b.stride(0), of_b[0]
             if v.scales == "sides":
                 g.scales.a_row, g.scales.b_column = int(of_a.numel() > 1), int(of_b.numel() > 1)
             else:
@@ -66,7 +73,9 @@ class Call:
         if amax is not None:
             g.amax, g.amax_counters = amax.data_ptr(), kernel.counters.data_ptr()
         g.m, g.n, g.k = m, n, k
-        g.m_tiles = ceil_div(m, v.tile_m)
+        g.m_tiles = ceil_div(m, v.tile_m) if not groups else (m + groups * (v.tile_m - 1)) // v.tile_m
+        if groups:
+            g.group_indptr, g.groups, g.b_group = indptr.data_ptr(), groups, n * k
         g.n_tiles = ceil_div(n, v.tile_n)
         g.group = min(group or max(1, 2048 // (v.tile_m)), g.m_tiles)
         g.splits, g.split_tiles = v.splits, ceil_div(ceil_div(k, 128), v.splits)

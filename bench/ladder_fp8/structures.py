@@ -13,7 +13,7 @@ class Operand(ctypes.Structure):
 
 class Fp8GemmScales(ctypes.Structure):
     _fields_ = [(each, _POINTER) for each in ("a", "b")] + [
-        (each, ctypes.c_longlong) for each in ("a_row", "a_block", "b_column", "b_block")
+        (each, ctypes.c_longlong) for each in ("a_row", "a_block", "b_column", "b_block", "b_group")
     ]
 
 
@@ -27,7 +27,8 @@ class Fp8GemmParams(ctypes.Structure):
             (each, _INT)
             for each in ("bias_format", "m", "n", "k", "m_tiles", "n_tiles", "group", "splits", "split_tiles")
         ]
-        + [("out_vectors", _INT)]
+        + [("out_vectors", _INT), ("group_indptr", _POINTER), ("groups", _INT)]
+        + [(each, ctypes.c_longlong) for each in ("b_group", "bias_group")]
     )
 
 

@@ -18,6 +18,7 @@ class Variant:
     a: str = "e4m3"
     b: str = "e4m3"
     out: str = "bf16"
+    grouped: int = 0
 
     @property
     def tile_u(self):
@@ -42,7 +43,8 @@ class Variant:
             owners -= 1
         merge = 0 if self.splits == 1 else self.splits * self.tile_m * self.tile_n // owners * 4
         staging = self.consumers * (16 * 64 * BYTES[self.out] if self.swap else 4 * 16 * 128 * max(1, self.pieces))
-        return ring + merge + staging + (2 * self.stages + 1) * 8 + self.threads() // 32 * 4
+        scales = self.stages * (self.tile_m + -(-self.tile_n // 128)) * 4 if self.scales == "blocks" else 0
+        return ring + merge + staging + (2 * self.stages + 1) * 8 + self.threads() // 32 * 4 + scales
 
     def text(self, checks=""):
         numbers = dataclasses.asdict(self)

@@ -19,6 +19,12 @@ JITNEY_DEVICE void barrier_arrive(SharedAddress barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// Arrives once all copies by cp.async that this thread has begun have landed, and does not wait for
+// them. It counts as one of the arrivals that the barrier was made for.
+JITNEY_DEVICE void barrier_arrive_after_copies(SharedAddress barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 // Arrives, and announces bytes that copies will bring.
 JITNEY_DEVICE void barrier_arrive_expecting(SharedAddress barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)

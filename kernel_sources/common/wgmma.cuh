@@ -43,6 +43,12 @@ JITNEY_DEVICE void wgmma_settle(float (&c)[blocks][4]) {
     }
 }
 
+// Has a value used behind this point, and not before: a load that the first use waits for does not
+// hold up the products that are handed over until here.
+JITNEY_DEVICE void use_from_here(float& value) {
+    asm volatile("" : "+f"(value)::"memory");
+}
+
 // The products with c of `columns` columns, each a row of 16 more registers a thread than the last.
 template <int columns>
 struct WgmmaColumns;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "common/grid_dependency.cuh"
+#include "fp8/gemm_groups.cuh"
 #include "fp8/gemm_output.cuh"
 
 namespace jitney {
@@ -15,12 +16,13 @@ namespace jitney {
 template <class C>
 struct Fp8Gemm {
     static constexpr Fp8GemmWarps kWarps = fp8_gemm_warps(C::tile_m, C::tile_n, C::unpack != 0);
+    static constexpr bool kGrouped = C::grouped != 0;
     static constexpr int kWarpsM = kWarps.m;
     static constexpr int kWarpsN = kWarps.n;
     static constexpr int kWarpsK = kWarps.k;
     static constexpr int kThreads = 32 * kWarps.all();
-    static constexpr bool kPressed =
-        C::unaligned != 0 || (C::promote != 0 && C::trans_a != 0 && C::trans_b == 0);
+    static constexpr bool kPressed = C::unaligned != 0 || C::scales == kBlockScales ||
+                                     (C::promote != 0 && C::trans_a != 0 && C::trans_b == 0);
     static constexpr int kBlocksAnSm =
         fp8_gemm_blocks_an_sm(C::tile_m, C::tile_n, C::unpack != 0, kPressed);
     static constexpr int kWarpM = C::tile_m / kWarpsM;
@@ -47,22 +49,41 @@ struct Fp8Gemm {
     struct Place {
         int tile;
         int split;
-        int m;
-        int n;
+        int first_m;
+        int end_m;  // of the group's rows
+        int first_n;
+        int group = 0;
         int first_k;
-        int k;  // that this block adds up
+        int k;               // that this block adds up
+        bool exists = true;  // groups have fewer tiles than there may be blocks
 
         // Blocks that run at the same time have few rows and columns of tiles among them: `group`
         // tiles of M side by side, column after column.
         JITNEY_DEVICE Place(const Fp8GemmParams& params, int block) {
             tile = block / params.splits;
             split = block - tile * params.splits;
+            int number = tile;
+            int m_tiles = params.m_tiles;
+            first_m = 0;
+            end_m = params.m;
+            if constexpr (kGrouped) {
+                Fp8GroupPlace place{};
+                exists = find_fp8_group(params, C::tile_m, tile, place);
+                group = place.group;
+                first_m = place.first;
+                end_m = place.end;
+                number = place.tile;
+                m_tiles = (end_m - first_m + C::tile_m - 1) / C::tile_m;
+            }
             const int strip = params.group * params.n_tiles;
-            const int first = tile / strip * params.group;
-            const int height = min(params.group, params.m_tiles - first);
-            const int within = tile - tile / strip * strip;
-            n = within / height;
-            m = first + within - n * height;
+            const int first = number / strip * params.group;
+            const int height = kGrouped ? max(min(params.group, m_tiles - first), 1)
+                                        : min(params.group, m_tiles - first);
+            const int within = number - number / strip * strip;
+            const int n = within / height;
+            const int m = first + within - n * height;
+            first_m += m * C::tile_m;
+            first_n = n * C::tile_n;
             const long long from = static_cast<long long>(split) * params.split_tiles * kTileK;
             first_k = static_cast<int>(min(from, static_cast<long long>(params.k)));
             k = static_cast<int>(min(static_cast<long long>(params.split_tiles) * kTileK,
@@ -93,10 +114,10 @@ struct Fp8Gemm {
         using LoaderB = Fp8LoaderOf<TileB>;
         char* const ring = shared_memory();
         const SharedAddress ring_address = shared_address(ring);
-        LoaderA load_a =
-            loader<LoaderA, TileA>(params.a, params.m, place.m * C::tile_m, place, params);
-        LoaderB load_b =
-            loader<LoaderB, TileB>(params.b, params.n, place.n * C::tile_n, place, params);
+        LoaderA load_a = loader<LoaderA, TileA>(params.a, params.m, place.first_m, place, params);
+        Fp8GemmOperand of_b = params.b;
+        if constexpr (kGrouped) of_b.data += place.group * params.b_group;
+        LoaderB load_b = loader<LoaderB, TileB>(of_b, params.n, place.first_n, place, params);
         const Fp8Fragments<TileA, kFragmentsM, kSteps> fragments_a(warp.m * kWarpM,
                                                                    warp.k * kSteps);
         const Fp8Fragments<TileB, kFragmentsN, kSteps> fragments_b(warp.n * kWarpN,
@@ -143,8 +164,8 @@ struct Fp8Gemm {
         load_fragments(0, read_stage, 0);
         Products part;
         if constexpr (C::promote != 0) part.clear();
-        [[maybe_unused]] BlockScales scales{params, place.m * C::tile_m + warp.m * kWarpM,
-                                            place.n * C::tile_n + warp.n * kWarpN};
+        [[maybe_unused]] BlockScales scales{params, place.first_m + warp.m * kWarpM,
+                                            place.first_n + warp.n * kWarpN, place.group};
         [[maybe_unused]] int k = place.first_k + warp.k * kSteps * 32;
 #pragma unroll 1
         for (int tile = 0; tile < tiles; ++tile) {
@@ -191,15 +212,16 @@ struct Fp8Gemm {
         Products sums;
         sums.clear();
         if (params.k > 0) {
-            sum(sums, params, Place(params, static_cast<int>(blockIdx.x)), WarpPlace());
+            const Place first_place(params, static_cast<int>(blockIdx.x));
+            if (first_place.exists) sum(sums, params, first_place, WarpPlace());
         }
         // Found anew, because the loop needs all registers.
         const Place place(params, reread_block_index());
         const WarpPlace warp;
-        const Output output{params, place.m * C::tile_m + warp.m * kWarpM,
-                            place.n * C::tile_n + warp.n * kWarpN};
+        const Output output{params, place.first_m + warp.m * kWarpM,
+                            place.first_n + warp.n * kWarpN, place.end_m, place.group};
         // The first of the warps along K goes on with the sums of all.
-        const bool writes = warp.k == 0;
+        const bool writes = warp.k == 0 && place.exists;
         if constexpr (kWarpsK > 1) output.merge_warps(sums, warp.k);
         auto* const flag = reinterpret_cast<unsigned*>(shared_memory());
         if (params.splits > 1) {

@@ -9,10 +9,10 @@ namespace jitney {
 
 // Of row `row` of A, times that of column `column` of B. What lies past the last has results that
 // nobody sees.
-JITNEY_DEVICE float fp8_side_scale(const Fp8GemmParams& params, int row, int column) {
+JITNEY_DEVICE float fp8_side_scale(const Fp8GemmParams& params, int row, int column, int group) {
     const Fp8GemmScales& scales = params.scales;
     return scales.a[min(row, params.m - 1) * scales.a_row] *
-           scales.b[min(column, params.n - 1) * scales.b_column];
+           scales.b[min(column, params.n - 1) * scales.b_column + group * scales.b_group];
 }
 
 // Those of one block of K for a warp, whose columns lie in one block of B.
@@ -23,6 +23,7 @@ struct Fp8MmaBlockScales {
     const Fp8GemmParams& params;
     int first_m;  // of the warp
     int first_n;
+    int group;
     bool exists = false;  // something of K, for which there are scales
     float of_rows[fragments_m][2];
 
@@ -32,9 +33,9 @@ struct Fp8MmaBlockScales {
         if (!exists) return;
         const Fp8GemmScales& scales = params.scales;
         const int block = k / kFp8ScaleBlock;
-        const float of_columns =
-            scales.b[block * scales.b_block +
-                     min(first_n, params.n - 1) / kFp8ScaleBlock * scales.b_column];
+        const int column_block = min(first_n, params.n - 1) / kFp8ScaleBlock;
+        const float of_columns = scales.b[block * scales.b_block + column_block * scales.b_column +
+                                          group * scales.b_group];
         const float* const of_block = scales.a + block * scales.a_block;
         const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
 #pragma unroll

@@ -43,6 +43,8 @@ struct Fp8GemmOutput {
     const Fp8GemmParams& params;
     int first_m;  // of the warp
     int first_n;
+    int end_m;  // of the rows that are this block's to write
+    int group;
 
     // The four sums that an accumulator of the tensor cores holds.
     JITNEY_DEVICE static float (&sums_of(Products& sums, int v))[4] {
@@ -104,9 +106,10 @@ struct Fp8GemmOutput {
 
     JITNEY_DEVICE float bias(int column) const {
         if (column >= params.n) return 0.0f;
+        const long long at = C::grouped != 0 ? group * params.bias_group + column : column;
         return params.bias_format == kFp32
-                   ? static_cast<const float*>(params.bias)[column]
-                   : static_cast<const Element<kBf16>*>(params.bias)[column].value();
+                   ? static_cast<const float*>(params.bias)[at]
+                   : static_cast<const Element<kBf16>*>(params.bias)[at].value();
     }
 
     // Where in a warp's columns pair j of its accumulators goes, and which two they are: of a
@@ -150,7 +153,7 @@ struct Fp8GemmOutput {
         } else if constexpr (C::scales == kSideScales) {
             if (params.k > 0) {
                 for_each(sums, [this](float& value, int row, int column) {
-                    value *= fp8_side_scale(params, first_m + row, first_n + column);
+                    value *= fp8_side_scale(params, first_m + row, first_n + column, group);
                 });
             }
         }
@@ -161,7 +164,7 @@ struct Fp8GemmOutput {
     // The largest magnitude among this thread's results.
     JITNEY_DEVICE unsigned largest(Products& sums) const {
         unsigned found = 0;
-        const int rows = params.m - first_m;
+        const int rows = end_m - first_m;
         const int columns = params.n - first_n;
         for_each(sums, [&](float& value, int row, int column) {
             if (row < rows && column < columns) found = max(found, magnitude_bits(value));
@@ -173,6 +176,7 @@ struct Fp8GemmOutput {
     JITNEY_DEVICE void write_amax(unsigned found, unsigned* words) const {
         found = block_max<kThreads>(found, words);
         if (threadIdx.x != 0) return;
+        // Blocks without a tile, where groups have fewer than there may be, count as well.
         const auto tiles = static_cast<unsigned>(params.m_tiles * params.n_tiles);
         unsigned result;
         if (merge_amax(params.amax_counters, found, tiles, result))
@@ -214,7 +218,7 @@ struct Fp8GemmOutput {
             if (whole_vectors) {
 #pragma unroll
                 for (int v = lane; v < 16 * kRowVectors; v += 32) {
-                    if (row + v / kRowVectors >= params.m) continue;
+                    if (row + v / kRowVectors >= end_m) continue;
                     const long long at = (row + v / kRowVectors) * params.out_stride + first_n +
                                          v % kRowVectors * kElements;
                     store_vector(reinterpret_cast<unsigned*>(out + at * kElementBytes),
@@ -229,7 +233,7 @@ struct Fp8GemmOutput {
     }
 
     JITNEY_DEVICE void write_elements(int first_row, const char* staging) const {
-        const int rows = min(16, params.m - first_row);
+        const int rows = min(16, end_m - first_row);
         const int columns = min(kColumns, params.n - first_n);
         char* const out = static_cast<char*>(params.out);
 #pragma unroll 1

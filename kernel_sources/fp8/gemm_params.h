@@ -29,6 +29,7 @@ struct Fp8GemmScales {
     long long a_block;   // of k
     long long b_column;  // or 128 columns
     long long b_block;
+    long long b_group;
 };
 
 struct Fp8GemmParams {
@@ -51,6 +52,12 @@ struct Fp8GemmParams {
     int splits;       // of K, among blocks
     int split_tiles;  // tiles of K in one split
     int out_vectors;  // rows of the output begin at multiples of 16 bytes
+    // Where rows of A belong to groups, each with a matrix B of its own: [groups + 1], the first
+    // row of each group and the end of the last.
+    const int* group_indptr;
+    int groups;
+    long long b_group;  // bytes from matrix to matrix
+    long long bias_group;
 };
 
 // How the warps of a block share its products: along M and N, and along K where a warp's part would
@@ -83,7 +90,8 @@ constexpr int fp8_gemm_tile_k(int tile_m, int tile_n) {
 }
 
 // What the compiler is told of the registers: as many blocks shall fit on an SM. `pressed`: two
-// sets of sums of operands that are both transposed, or rows that come through registers.
+// sets of sums of operands that are both transposed or have scales of blocks, or rows that come
+// through registers.
 constexpr int fp8_gemm_blocks_an_sm(int tile_m, int tile_n, bool unpack, bool pressed) {
     const int warps = fp8_gemm_warps(tile_m, tile_n, unpack).all();
     const int a_warp = tile_m * tile_n / warps;

@@ -1,6 +1,7 @@
 // fp8_gemm_wgmma: out[m, n] = a[m, k] b[n, k]^T * scale + bias on Hopper's tensor cores (exactly
 // sm_90a). One thread has tiles of A and B copied into a ring in shared memory, warpgroups multiply
-// them. Blocks stay and take tile after tile; or those of a cluster share the K of one.
+// them. Blocks stay and take tile after tile; or those of a cluster share the K of one. Rows
+// of A may belong to groups, with a B each.
 #pragma once
 
 #include "common/grid_dependency.cuh"
@@ -31,7 +32,10 @@ __global__ void __launch_bounds__(Fp8WgmmaMemory<C>::kTiles.threads(), 1)
     unsigned largest = 0;
     if (warp_index() < 4) {
         if constexpr (Memory::kTiles.consumers() == 2) give_registers<40>();
-        if (threadIdx.x == 0) Fp8WgmmaProducer<C>{params}.run();
+        if (C::grouped != 0 ? warp_index() == 0 : threadIdx.x == 0)
+            Fp8WgmmaProducer<C>{params}.run();
+        if (C::scales == kBlockScales && warp_index() == 1)
+            Fp8WgmmaScaleCopies<C>{params.gemm}.run();
         __syncwarp();
     } else {
         if constexpr (Memory::kTiles.consumers() == 2) take_registers<232>();

@@ -23,6 +23,8 @@ struct Fp8WgmmaTiles {
     int out_bytes = 2;
     int pieces =
         0;  // of the output that a warp has under way to the copy engine; 0: it stores itself
+    bool block_scales = false;  // those of a stage lie in shared memory
+    bool grouped = false;       // rows of A belong to groups
 
     // Warpgroups that multiply.
     constexpr int consumers() const { return u == kFp8WgmmaRows ? 1 : 2; }
@@ -59,7 +61,16 @@ struct Fp8WgmmaTiles {
     // One for full and one for empty a stage, and one for what the splits send.
     constexpr int words_at() const { return barriers_at() + (2 * stages + 1) * 8; }
     // A word a warp.
-    constexpr int bytes() const { return words_at() + threads() / 32 * 4; }
+    constexpr int scales_at() const { return words_at() + threads() / 32 * 4; }
+    // One a row of A, and one for each 128 columns of B.
+    constexpr int scale_rows() const { return swap ? v : u; }
+    constexpr int scale_columns() const {
+        return ((swap ? u : v) + kFp8ScaleBlock - 1) / kFp8ScaleBlock;
+    }
+    constexpr int scale_bytes() const {
+        return block_scales ? (scale_rows() + scale_columns()) * 4 : 0;
+    }
+    constexpr int bytes() const { return scales_at() + stages * scale_bytes(); }
 
     // Why there is no such kernel; empty where there is.
     constexpr const char* why_not(bool promote, int scales) const {
@@ -70,6 +81,9 @@ struct Fp8WgmmaTiles {
         if (parts_u() * v > 256) return "the sums of such a tile are too many for the registers";
         if (part_v(promote) % 16 != 0) return "half the tile must be a multiple of 16";
         if (splits > 1 && parts(promote) > 1) return "splits need a tile of fewer sums";
+        if (grouped && (splits > 1 || pieces > 0)) {
+            return "rows of groups are added up by one block, and stored by its threads";
+        }
         if (pieces > 0 && (swap || piece_columns(promote) * out_bytes % 128 != 0)) {
             return "pieces of the output must have rows of 128 bytes, without swap";
         }

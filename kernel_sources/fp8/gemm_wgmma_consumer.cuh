@@ -25,8 +25,9 @@ struct Fp8WgmmaConsumer {
     static constexpr int kBlocks = kPartV / 8;
     static_assert(kTiles.why_not(kPromotes, C::scales)[0] == '\0');
     // Registers for two sets of sums beside those that they are promoted to.
+    using Scales = Fp8WgmmaBlockScales<C, kPartsU, kPartsV, kBlocks>;
     static constexpr bool kTwoSets =
-        kPromotes && kParts == 1 && kPartV <= 128 && C::scales != kBlockScales;
+        kPromotes && kParts == 1 && kPartV <= 128 && (!Scales::kScales || Scales::kA <= 16);
     static constexpr int kSteps = kFp8WgmmaTileK / 32;
 
     using Part = float[kBlocks][4];
@@ -40,6 +41,7 @@ struct Fp8WgmmaConsumer {
 
     // This warp has read the stage.
     JITNEY_DEVICE static void release(int stage) {
+        if constexpr (Scales::kScales) __syncwarp();  // each lane its scales
         if (threadIdx.x % kWarpSize == 0) barrier_arrive(Memory::empty_of(Memory::full(stage)));
     }
 
@@ -94,15 +96,14 @@ struct Fp8WgmmaConsumer {
 
     // What the tensor cores add up loses what lies far below the largest product, so that they are
     // given no more than 128 of K. While one warpgroup adds, the products of the other run.
-    JITNEY_DEVICE void add_up_promoting(Part (&sums)[kParts], const Fp8WgmmaWork<C>& work) {
+    JITNEY_DEVICE void add_up_promoting(Part (&sums)[kParts], int k_tiles) {
         clear(sums);
-        Fp8WgmmaBlockScales<C, kPartsU, kPartsV, kBlocks> scales(
-            params, work.u() + consumer * kRows, work.v(), work.first_k);
         Part some;
+        Scales scales;
 #pragma unroll 1
-        for (int i = 0; i < work.k_tiles; ++i) {
-            scales.advance(i + 1 < work.k_tiles);
+        for (int i = 0; i < k_tiles; ++i) {
             barrier_wait(Memory::full(ring.stage), ring.phase);
+            scales.load(ring.stage, consumer * kRows);
 #pragma unroll
             for (int part = 0; part < kParts; ++part) {
                 wgmma_begin();
@@ -111,6 +112,7 @@ struct Fp8WgmmaConsumer {
                 wgmma_wait<0>();
                 if (part == kParts - 1) release(ring.stage);
                 wgmma_settle(some);
+                if (part == 0) scales.settle();
                 scales.add(sums[part], some, part / kPartsV, part % kPartsV);
             }
             ring.advance();
@@ -121,54 +123,53 @@ struct Fp8WgmmaConsumer {
     // are added, within one warpgroup.
     JITNEY_DEVICE void add_up_in_two_sets(Part (&sums)[kParts], int k_tiles) {
         Part some[2];
-        const auto begin = [&](Part& part) {
+        Scales scales[2];
+        const auto begin = [&](int set) {
             barrier_wait(Memory::full(ring.stage), ring.phase);
+            scales[set].load(ring.stage, consumer * kRows);
             wgmma_begin();
-            start(part, 0, ring.stage, false);
+            start(some[set], 0, ring.stage, false);
             wgmma_commit();
         };
-        const auto add = [&](Part& part) {
-            wgmma_settle(part);
-#pragma unroll
-            for (int block = 0; block < kBlocks; ++block)
-#pragma unroll
-                for (int e = 0; e < 4; ++e)
-                    sums[0][block][e] += part[block][e];
+        const auto add = [&](int set) {
+            wgmma_settle(some[set]);
+            scales[set].settle();
+            scales[set].add(sums[0], some[set], 0, 0);
         };
         clear(sums);
-        begin(some[0]);
+        begin(0);
         int i = 1;
 #pragma unroll 1
         for (; i + 1 < k_tiles; i += 2) {
             int before = ring.stage;
             ring.advance();
-            begin(some[1]);
+            begin(1);
             wgmma_wait<1>();
             release(before);
-            add(some[0]);
+            add(0);
             before = ring.stage;
             ring.advance();
-            begin(some[0]);
+            begin(0);
             wgmma_wait<1>();
             release(before);
-            add(some[1]);
+            add(1);
         }
         int before = ring.stage;
         ring.advance();
         if (i < k_tiles) {
-            begin(some[1]);
+            begin(1);
             wgmma_wait<1>();
             release(before);
-            add(some[0]);
+            add(0);
             before = ring.stage;
             ring.advance();
             wgmma_wait<0>();
             release(before);
-            add(some[1]);
+            add(1);
         } else {
             wgmma_wait<0>();
             release(before);
-            add(some[0]);
+            add(0);
         }
     }
 
@@ -181,12 +182,13 @@ struct Fp8WgmmaConsumer {
         Fp8WgmmaWork<C> work;
         for (bool on = work.first(params.gemm); on; on = work.next(params.gemm)) {
             const int first_u = work.u() + consumer * kRows;
-            output.begin(first_u, work.v() + (C::splits > 1 ? merge.rank * Merge::kShare * 8 : 0));
+            output.begin(work, first_u,
+                         work.v() + (C::splits > 1 ? merge.rank * Merge::kShare * 8 : 0));
             Part sums[kParts];
             if constexpr (kTwoSets) {
                 add_up_in_two_sets(sums, work.k_tiles);
             } else if constexpr (kPromotes) {
-                add_up_promoting(sums, work);
+                add_up_promoting(sums, work.k_tiles);
             } else {
                 add_up_fast(sums, work.k_tiles);
             }

@@ -25,6 +25,7 @@ struct Fp8WgmmaOutput {
     unsigned largest = 0;
     int first_u = 0;  // of the tile
     int first_v = 0;
+    int group = 0;
     // The scales of this thread's two rows of U, and of the columns of V that are its lane's number
     // and every 32 on: asked for before the products, and needed behind them.
     float of_u[parts_u][2];
@@ -37,9 +38,13 @@ struct Fp8WgmmaOutput {
           scale(C::scales == kOneScale ? *p.gemm.scale : 1.0f),
           multiplier(kFp8 ? *p.gemm.multiplier : 1.0f) {}
 
-    JITNEY_DEVICE void begin(int u, int v) {
+    JITNEY_DEVICE void begin(const Fp8WgmmaWork<C>& work, int u, int v) {
         first_u = u;
         first_v = v;
+        if constexpr (Fp8WgmmaWork<C>::kGrouped) {
+            group = work.group;
+            staging.end_of_group = work.end_m;
+        }
         if constexpr (kSides) {
 #pragma unroll
             for (int part = 0; part < parts_u; ++part)
@@ -56,7 +61,9 @@ struct Fp8WgmmaOutput {
     }
     template <bool of_b>
     JITNEY_DEVICE float scale_of(int place) const {
-        if constexpr (of_b) return scales.b[min(place, params.n - 1) * scales.b_column];
+        if constexpr (of_b) {
+            return scales.b[min(place, params.n - 1) * scales.b_column + group * scales.b_group];
+        }
         return scales.a[min(place, params.m - 1) * scales.a_row];
     }
     // Of column `column` and the lane's place in it, counted from the tile's first.
@@ -95,11 +102,14 @@ struct Fp8WgmmaOutput {
     // Columns past the last have results that nobody sees.
     template <class T>
     JITNEY_DEVICE float value_at(const T* bias, int column) const {
-        return bias[min(column, params.n - 1)].value();
+        const T* const of_group =
+            Fp8WgmmaWork<C>::kGrouped ? bias + group * params.bias_group : bias;
+        return of_group[min(column, params.n - 1)].value();
     }
 
     JITNEY_DEVICE void see(float value, int row, int column) {
-        if (row < params.m && column < params.n) largest = max(largest, magnitude_bits(value));
+        if (row < staging.end_m() && column < params.n)
+            largest = max(largest, magnitude_bits(value));
     }
 
     // The sums of the tile's 64 rows of U number `part`, with `blocks` times 8 columns of V from
@@ -167,7 +177,7 @@ struct Fp8WgmmaOutput {
         });
 #pragma unroll
         for (int block = 0; block < blocks; block += 2) {
-            if (first_m + block * 8 >= params.m) break;
+            if (first_m + block * 8 >= staging.end_m()) break;
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 float(&c)[4] = sums[block + i];

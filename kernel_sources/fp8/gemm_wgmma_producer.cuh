@@ -12,17 +12,22 @@ struct Fp8WgmmaProducer {
 
     const Fp8GemmWgmmaParams& params;
 
+    // By one thread, or by its warp where rows belong to groups.
     JITNEY_DEVICE void run() const {
+        const bool copies = !Fp8WgmmaWork<C>::kGrouped || threadIdx.x == 0;
         typename Memory::Ring ring;
         Fp8WgmmaWork<C> work;
         for (bool on = work.first(params.gemm); on; on = work.next(params.gemm)) {
             int k = work.first_k * kFp8WgmmaTileK;
-            for (int i = 0; i < work.k_tiles; ++i) {
+            const int row_of_b = work.row_of_b(params.gemm);
+            const int row_of_u = Memory::kSwap ? row_of_b : work.m;
+            const int row_of_v = Memory::kSwap ? work.m : row_of_b;
+            for (int i = 0; copies && i < work.k_tiles; ++i) {
                 const SharedAddress full = Memory::full(ring.stage);
                 barrier_wait(Memory::empty_of(full), ring.phase ^ 1);
                 barrier_arrive_expecting(full, Memory::kTiles.stage_bytes());
-                tensor_load(Memory::u(ring.stage), &params.u, full, k, work.u());
-                tensor_load(Memory::v(ring.stage), &params.v, full, k, work.v());
+                tensor_load(Memory::u(ring.stage), &params.u, full, k, row_of_u);
+                tensor_load(Memory::v(ring.stage), &params.v, full, k, row_of_v);
                 k += kFp8WgmmaTileK;
                 ring.advance();
             }

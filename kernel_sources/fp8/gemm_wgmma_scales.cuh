@@ -1,67 +1,93 @@
-// How what the tensor cores made of 128 of K is added to the sums of a warpgroup: as it is, or
-// times the scales of these 128.
+// Scales of blocks of K in fp8_gemm_wgmma: a warp beside the producer brings those of each stage
+// into shared memory, and what the tensor cores made of the stage is multiplied by them where it is
+// added to a warpgroup's sums.
 #pragma once
 
+#include "common/cp_async.cuh"
+#include "common/wgmma.cuh"
 #include "fp8/gemm_wgmma_memory.cuh"
 
 namespace jitney {
 
-// Of parts of 64 rows of U and `blocks` times 8 columns of V, parts_u times parts_v.
-template <class C, int parts_u, int parts_v, int blocks>
-struct Fp8WgmmaBlockScales {
-    static constexpr bool kScales = C::scales == kBlockScales;
-    static constexpr bool kSwap = C::swap != 0;
+// The warp that copies them. Each lane arrives at the stage's barrier when its copies have landed.
+template <class C>
+struct Fp8WgmmaScaleCopies {
+    using Memory = Fp8WgmmaMemory<C>;
 
-    static constexpr int kA = kSwap ? blocks * 2 * parts_v : 2 * parts_u;
-    static constexpr int kB = kSwap ? parts_u : parts_v;
+    const Fp8GemmParams& params;
 
-    const Fp8GemmWgmmaParams& params;
-    int u;
-    int v;
-    int k;  // the next block
-    float a[kScales ? kA : 1];
-    float b[kScales ? kB : 1];
-    float next_a[kScales ? kA : 1];
-    float next_b[kScales ? kB : 1];
-
-    JITNEY_DEVICE Fp8WgmmaBlockScales(const Fp8GemmWgmmaParams& p, int first_u, int first_v,
-                                      int first_k)
-        : params(p), u(first_u), v(first_v), k(first_k) {
-        load();
-    }
-
-    JITNEY_DEVICE void load() {
-        if constexpr (kScales) {
-            const Fp8GemmScales& s = params.gemm.scales;
-            const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-            const int warp = static_cast<int>(threadIdx.x) % kFp8WarpgroupThreads / kWarpSize;
-            const float* const from_a = s.a + k * s.a_block;
-            const float* const from_b = s.b + k * s.b_block;
+    // Those of a tile's rows of A and columns of B with one block of K. Past the last row or column
+    // those of the last are taken: nobody sees what they are for.
+    JITNEY_DEVICE void copy(const Fp8WgmmaWork<C>& work, int block, SharedAddress to) const {
+        const Fp8GemmScales& scales = params.scales;
+        const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+        const float* const of_a = scales.a + block * scales.a_block;
+        const float* const of_b = scales.b + block * scales.b_block + work.group * scales.b_group;
 #pragma unroll
-            for (int i = 0; i < kA; ++i) {
-                const int row = kSwap ? v + i / 2 * 8 + lane % 4 * 2 + i % 2
-                                      : u + i / 2 * 64 + warp * 16 + lane / 4 + i % 2 * 8;
-                next_a[i] = from_a[min(row, params.gemm.m - 1) * s.a_row];
-            }
-#pragma unroll
-            for (int i = 0; i < kB; ++i) {
-                const int column = kSwap ? u + i * 64 : v + i * blocks * 8;
-                next_b[i] = from_b[min(column, params.gemm.n - 1) / 128 * s.b_column];
-            }
-            ++k;
+        for (int row = lane; row < C::tile_m; row += kWarpSize)
+            cp_async_4(to + row * 4, of_a + min(work.m + row, params.m - 1) * scales.a_row, true);
+        if (lane < Memory::kTiles.scale_columns()) {
+            const int column = min(work.n + lane * kFp8ScaleBlock, params.n - 1) / kFp8ScaleBlock;
+            cp_async_4(to + (C::tile_m + lane) * 4, of_b + column * scales.b_column, true);
         }
     }
 
-    // To the next block of K; those behind it are asked for, and are there when they are needed.
-    JITNEY_DEVICE void advance(bool more) {
+    JITNEY_DEVICE void run() const {
+        typename Memory::Ring ring;
+        Fp8WgmmaWork<C> work;
+        for (bool on = work.first(params); on; on = work.next(params)) {
+            for (int i = 0; i < work.k_tiles; ++i) {
+                const SharedAddress full = Memory::full(ring.stage);
+                barrier_wait(Memory::empty_of(full), ring.phase ^ 1);
+                copy(work, work.first_k + i, Memory::scales(ring.stage));
+                barrier_arrive_after_copies(full);
+                ring.advance();
+            }
+        }
+    }
+};
+
+// Those that a thread needs of a stage, for parts of 64 rows of U and `blocks` times 8 columns of
+// V, parts_u times parts_v.
+template <class C, int parts_u, int parts_v, int blocks>
+struct Fp8WgmmaBlockScales {
+    using Memory = Fp8WgmmaMemory<C>;
+    static constexpr bool kScales = C::scales == kBlockScales;
+    static constexpr bool kSwap = C::swap != 0;
+    static constexpr int kA = kSwap ? blocks * 2 * parts_v : 2 * parts_u;
+    static constexpr int kB = kSwap ? 1 : parts_v;
+
+    float a[kScales ? kA : 1];
+    float b[kScales ? kB : 1];
+
+    // `row` is the warpgroup's first row of U in the tile.
+    JITNEY_DEVICE void load(int stage, int row) {
+        if constexpr (kScales) {
+            const float* const from =
+                reinterpret_cast<const float*>(shared_memory() + Memory::kTiles.scales_at() +
+                                               stage * Memory::kTiles.scale_bytes());
+            const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+            const int warp = static_cast<int>(threadIdx.x) % kFp8WarpgroupThreads / kWarpSize;
+#pragma unroll
+            for (int i = 0; i < kA; ++i) {
+                a[i] = from[kSwap ? i / 2 * 8 + lane % 4 * 2 + i % 2
+                                  : row + i / 2 * 64 + warp * 16 + lane / 4 + i % 2 * 8];
+            }
+#pragma unroll
+            for (int i = 0; i < kB; ++i)
+                b[i] = from[C::tile_m + i * (blocks * 8) / kFp8ScaleBlock];
+        }
+    }
+
+    // Behind the wait for the products.
+    JITNEY_DEVICE void settle() {
         if constexpr (kScales) {
 #pragma unroll
             for (int i = 0; i < kA; ++i)
-                a[i] = next_a[i];
+                use_from_here(a[i]);
 #pragma unroll
             for (int i = 0; i < kB; ++i)
-                b[i] = next_b[i];
-            if (more) load();
+                use_from_here(b[i]);
         }
     }
 
@@ -74,7 +100,7 @@ struct Fp8WgmmaBlockScales {
                 if constexpr (kScales) {
                     const int i =
                         kSwap ? (part_v * blocks + block) * 2 + e % 2 : part_u * 2 + e / 2;
-                    sums[block][e] += part[block][e] * (a[i] * b[kSwap ? part_u : part_v]);
+                    sums[block][e] += part[block][e] * (a[i] * b[kSwap ? 0 : part_v]);
                 } else {
                     sums[block][e] += part[block][e];
                 }

@@ -30,6 +30,10 @@ struct Fp8WgmmaStaging {
     const TensorMapBits* map;
     int consumer;
     int next = 0;  // of the warp's pieces
+    int end_of_group = 0;
+
+    // The end of the rows that are this block's to write.
+    JITNEY_DEVICE int end_m() const { return C::grouped != 0 ? end_of_group : params.m; }
 
     // Read anew, since what is needed between tiles has no registers in the loop.
     JITNEY_DEVICE static int lane() { return reread_thread_index() % kWarpSize; }
@@ -165,7 +169,7 @@ struct Fp8WgmmaStaging {
             for (int i = thread; i < kPieceRows * chunks; i += threads) {
                 const int row = i / chunks;
                 const int column = i % chunks * kElements;
-                if (first_m + row >= params.m || column >= columns) continue;
+                if (first_m + row >= end_m() || column >= columns) continue;
                 const long long to = (first_m + row) * params.out_stride + first_n + column;
                 store_vector(reinterpret_cast<unsigned*>(out + to * kBytes),
                              load_vector<4>(reinterpret_cast<const unsigned*>(
@@ -177,7 +181,7 @@ struct Fp8WgmmaStaging {
             for (int i = thread; i < kPieceRows * kRowElements; i += threads) {
                 const int row = i / kRowElements;
                 const int column = i % kRowElements;
-                if (first_m + row >= params.m || column >= min(columns, params.n - first_n))
+                if (first_m + row >= end_m() || column >= min(columns, params.n - first_n))
                     continue;
                 const long long to = (first_m + row) * params.out_stride + first_n + column;
                 store_vector(out + to * kBytes,

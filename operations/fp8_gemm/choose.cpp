@@ -17,6 +17,14 @@ namespace {
 // Blocks that run at the same time have square pieces of the output among them.
 constexpr int kRowsAtATime = 2048;
 
+// Tiles of so many rows: where rows belong to groups as many as there are at most, since each group
+// may end in a tile of its own.
+std::int64_t tiles_of_rows(const Fp8GemmProblem& problem, int tile_m) {
+    const std::int64_t groups = std::min(problem.groups, problem.m);
+    if (groups == 0) return ceil_div(problem.m, tile_m);
+    return (problem.m + product(groups, tile_m - 1)) / tile_m;
+}
+
 }  // namespace
 
 Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, int splits,
@@ -25,7 +33,7 @@ Fp8GemmChoice place_fp8_gemm(const Spec& spec, const Fp8GemmProblem& problem, in
     const int tile_n = value_of(spec, "tile_n");
     Fp8GemmChoice choice;
     choice.spec = spec;
-    choice.m_tiles = static_cast<int>(ceil_div(problem.m, tile_m));
+    choice.m_tiles = static_cast<int>(tiles_of_rows(problem, tile_m));
     choice.n_tiles = static_cast<int>(ceil_div(problem.n, tile_n));
     choice.group = std::min(group, choice.m_tiles);
     const std::int64_t k_tiles = ceil_div(problem.k, fp8_gemm_tile_k(tile_m, tile_n));
@@ -53,7 +61,7 @@ Fp8GemmChoice place_fp8_gemm_wgmma(const Spec& spec, const Fp8GemmProblem& probl
     const int rows = value_of(spec, "tile_m");
     Fp8GemmChoice choice;
     choice.spec = spec;
-    choice.m_tiles = static_cast<int>(ceil_div(problem.m, rows));
+    choice.m_tiles = static_cast<int>(tiles_of_rows(problem, rows));
     choice.n_tiles = static_cast<int>(ceil_div(problem.n, value_of(spec, "tile_n")));
     choice.group = std::clamp(kRowsAtATime / rows, 1, choice.m_tiles);
     choice.splits = value_of(spec, "splits");
@@ -88,7 +96,7 @@ Ranking<Fp8GemmChoice> rank_wgmma(const Fp8GemmProblem& p, const DeviceFacts& fa
     if (!p.mapped) return reject(Reason::not_mapped);
     const Fp8WgmmaTile tile = fp8_wgmma_tile(p, facts);
     const std::int64_t across = ceil_div(p.n, tile.n);
-    const std::int64_t down = ceil_div(p.m, tile.m);
+    const std::int64_t down = tiles_of_rows(p, tile.m);
     if (product(across, down) > kMaxTiles) return reject(Reason::too_many_tiles, across, down);
     return {{{kernel.id}}, place_fp8_gemm_wgmma(fp8_wgmma_spec(p, tile, facts), p, facts)};
 }
@@ -104,7 +112,7 @@ Ranking<Fp8GemmChoice> rank_mma(const Fp8GemmProblem& problem, const DeviceFacts
     }
     const Fp8GemmTile tile = fp8_gemm_tile(problem, facts);
     const std::int64_t across = ceil_div(problem.n, tile.n);
-    const std::int64_t down = ceil_div(problem.m, tile.m);
+    const std::int64_t down = tiles_of_rows(problem, tile.m);
     if (product(across, down) > kMaxTiles) return reject(Reason::too_many_tiles, across, down);
     Fp8GemmChoice choice =
         place_fp8_gemm(fp8_gemm_spec(problem, tile, facts), problem, tile.splits, tile.group);

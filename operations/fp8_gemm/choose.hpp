@@ -1,10 +1,12 @@
 // Which specialization of fp8_gemm runs a problem, in which geometry, and why not.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
 
+#include "core/arithmetic.hpp"
 #include "policy/candidates.hpp"
 #include "policy/device_facts.hpp"
 #include "policy/spec.hpp"
@@ -21,7 +23,8 @@ struct Fp8GemmProblem {
     bool trans_a = false;
     bool trans_b = false;
     bool fast_accum = false;
-    int scales = 0;  // a jitney::Fp8Scales
+    int scales = 0;           // a jitney::Fp8Scales
+    std::int64_t groups = 0;  // of rows of a, with a matrix b each; 0: one b for all
     bool amax = false;
     bool aligned = true;      // every row of a and b begins at a multiple of 16 bytes
     bool out_aligned = true;  // and of out
@@ -29,6 +32,17 @@ struct Fp8GemmProblem {
 
     friend bool operator==(const Fp8GemmProblem&, const Fp8GemmProblem&) = default;
 };
+
+// Tiles of so many rows of a, if its groups are of about one size; the kernels count them.
+inline std::int64_t fp8_gemm_row_tiles(const Fp8GemmProblem& problem, int tile_m) {
+    const std::int64_t groups = std::min(problem.groups, problem.m);
+    if (groups == 0) return ceil_div(problem.m, tile_m);
+    return product(groups, ceil_div(ceil_div(problem.m, groups), tile_m));
+}
+// Columns of all matrices b.
+inline std::int64_t fp8_gemm_columns(const Fp8GemmProblem& problem) {
+    return problem.groups == 0 ? problem.n : product(problem.n, problem.groups);
+}
 
 inline bool has_no_rows(const Fp8GemmProblem& problem) noexcept {
     return problem.m == 0 || problem.n == 0;

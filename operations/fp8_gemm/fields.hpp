@@ -18,7 +18,9 @@ struct CallFields<Fp8GemmArgs> {
             .told("the left matrix", {"trans_a: [k, m] | [m, k]", fields::kFp8}, &C::a),
         fields::read("b", &Args::b)
             .told("the right matrix, in a's format or the other",
-                  {"trans_b: [n, k] | [k, n]", fields::kFp8}, &C::b),
+                  {"trans_b: [n, k] | [k, n] | trans_b: [groups, n, k] | [groups, k, n]",
+                   fields::kFp8},
+                  &C::b),
         fields::written("out", &Args::out)
             .told("the product",
                   {.shape = "[m, n]", .dtypes = "bf16|fp16|fp32|e4m3|e5m2", .option = "out"},
@@ -36,8 +38,10 @@ struct CallFields<Fp8GemmArgs> {
             .as_numbers()
             .told("the same of b: one number, one a column, or one a block of 128 columns by 128 "
                   "of k",
-                  {"[n] | [1] | [n / 128, k / 128]", "fp32"}, &C::scale_b),
-        fields::read("bias", &Args::bias).told("added to each row", {"[n]", "bf16|fp32"}, &C::bias),
+                  {"[n] | [1] | [n / 128, k / 128] | [groups, n / 128, k / 128]", "fp32"},
+                  &C::scale_b),
+        fields::read("bias", &Args::bias)
+            .told("added to each row", {"[n] | [groups, n]", "bf16|fp32"}, &C::bias),
         fields::read("out_multiplier", &Args::out_multiplier)
             .as_numbers()
             .told("with an output in FP8, and only there: its codes are those of the result times "
@@ -47,6 +51,10 @@ struct CallFields<Fp8GemmArgs> {
             .as_numbers()
             .told("with an output in FP8: the largest |result|",
                   {.shape = "[1]", .dtypes = "fp32", .when = "out_multiplier"}, &C::amax),
+        fields::read("group_indptr", &Args::group_indptr)
+            .told("the first row of a of each group, and the end of the last: each group has a b, "
+                  "and may have a scale_b and a bias",
+                  {"[groups + 1]", "int32"}, &C::group_indptr),
         fields::plain("trans_a", &Args::trans_a).told("a is [k, m], not [m, k]", &C::trans_a),
         fields::plain("trans_b", &Args::trans_b).told("b is [n, k], not [k, n]", &C::trans_b),
         fields::kFastAccumField<Args, C>,

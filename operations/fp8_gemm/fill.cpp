@@ -14,20 +14,34 @@ long long step_along(const Tensor& scale, int dim) noexcept {
     return dim >= scale.ndim || scale.shape[i] <= 1 ? 0 : scale.strides[i];
 }
 
+// From group to group. One number, or one row, may serve all of them.
+long long step_of_groups(const Tensor& tensor, int dims_of_one) noexcept {
+    return tensor.ndim > dims_of_one ? step_along(tensor, 0) : 0;
+}
+
+void form_groups(Fp8GemmParams& params, const Fp8GemmArgs& args, std::int64_t groups) noexcept {
+    params.groups = static_cast<int>(groups);
+    params.b_group = args.b.strides[0];
+    if (args.bias) params.bias_group = step_of_groups(*args.bias, 1);
+    if (args.scale_b) params.scales.b_group = step_of_groups(*args.scale_b, 0);
+}
+
 }  // namespace
 
 Fp8GemmParams form_params(const Fp8GemmArgs& args, const policy::Fp8GemmProblem& problem,
                           const policy::Fp8GemmChoice& choice) noexcept {
     Fp8GemmParams params{};
     params.a.stride = args.a.strides[0];
-    params.b.stride = args.b.strides[0];
+    const int of_groups = problem.groups > 0 ? 1 : 0;  // dimensions ahead of those of one group
+    params.b.stride = args.b.strides[static_cast<std::size_t>(of_groups)];
     params.out_stride = args.out.strides[0];
     if (problem.scales != kOneScale) {
         params.scales.a_row = step_along(*args.scale_a, 0);
         params.scales.a_block = step_along(*args.scale_a, 1);
-        params.scales.b_column = step_along(*args.scale_b, 0);
-        params.scales.b_block = step_along(*args.scale_b, 1);
+        params.scales.b_column = step_along(*args.scale_b, of_groups);
+        params.scales.b_block = step_along(*args.scale_b, of_groups + 1);
     }
+    if (problem.groups > 0) form_groups(params, args, problem.groups);
     if (args.bias) params.bias_format = static_cast<int>(args.bias->dtype);
     params.m = static_cast<int>(problem.m);
     params.n = static_cast<int>(problem.n);
@@ -52,6 +66,7 @@ void set_addresses(Fp8GemmParams& params, const Fp8GemmArgs& args,
         params.scales.b = static_cast<const float*>(args.scale_b->data);
     }
     if (args.bias) params.bias = args.bias->data;
+    if (args.group_indptr) params.group_indptr = static_cast<const int*>(args.group_indptr->data);
     params.out = args.out.data;
     if (args.out_multiplier) {
         params.multiplier = static_cast<const float*>(args.out_multiplier->data);

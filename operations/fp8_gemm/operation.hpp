@@ -73,6 +73,7 @@ struct OperationOf<Fp8GemmArgs> {
         call.scale = args.dequant_scale;
         call.scale_a = args.scale_a;
         call.scale_b = args.scale_b;
+        call.group_indptr = args.group_indptr;
         call.bias = args.bias;
         call.out = args.out;
         call.multiplier = args.out_multiplier;

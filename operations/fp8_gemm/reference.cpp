@@ -164,9 +164,72 @@ double larger(double a, double b) {
     return std::max(a, b);
 }
 
+// Matrix `number` of several.
+Tensor one_of(const Tensor& tensors, std::int64_t number) {
+    Tensor one = tensors;
+    one.data = static_cast<std::byte*>(tensors.data) +
+               number * tensors.strides[0] * size_of(tensors.dtype);
+    one.ndim = tensors.ndim - 1;
+    std::copy(tensors.shape.begin() + 1, tensors.shape.end(), one.shape.begin());
+    std::copy(tensors.strides.begin() + 1, tensors.strides.end(), one.strides.begin());
+    return one;
+}
+
+Tensor rows_from(const Tensor& tensor, std::int64_t first, std::int64_t end) {
+    Tensor rows = tensor;
+    rows.data =
+        static_cast<std::byte*>(tensor.data) + first * tensor.strides[0] * size_of(tensor.dtype);
+    rows.shape[0] = end - first;
+    return rows;
+}
+
+bool is_one_number(const Tensor& scale) {
+    return scale.ndim == 0 || (scale.ndim == 1 && scale.shape[0] == 1);
+}
+
+// The product of the rows [first, end), which are those of a group.
+Fp8Gemm product_of(const Fp8Gemm& call, std::int64_t group, std::int64_t first, std::int64_t end) {
+    Fp8Gemm one = call;
+    one.group_indptr.reset();
+    one.a = rows_from(call.a, first, end);
+    one.out = rows_from(call.out, first, end);
+    one.b = one_of(call.b, group);
+    if (call.scale_a && !is_one_number(*call.scale_a))
+        one.scale_a = rows_from(*call.scale_a, first, end);
+    if (call.scale_b && !is_one_number(*call.scale_b)) one.scale_b = one_of(*call.scale_b, group);
+    if (call.bias && call.bias->ndim == 2) one.bias = one_of(*call.bias, group);
+    return one;
+}
+
+void multiply_groups(const Fp8Gemm& call) {
+    const Tensor& indptr = *call.group_indptr;
+    require_host(indptr, "group_indptr");
+    require(indptr.dtype == DType::int32 && indptr.ndim == 1 && indptr.shape[0] >= 2,
+            "group_indptr must be int32 [groups + 1]");
+    require(!call.trans_a, "groups go with rows of a");
+    const auto place = [&indptr](std::int64_t group) {
+        return std::int64_t{
+            load_bits<std::int32_t>(static_cast<const std::byte*>(indptr.data) + group * 4)};
+    };
+    double largest = 0.0;
+    for (std::int64_t group = 0; group + 1 < indptr.shape[0]; ++group) {
+        const std::int64_t first = place(group);
+        const std::int64_t end = place(group + 1);
+        require(first >= 0 && end <= call.a.shape[0],
+                "group_indptr must lie between 0 and the rows of a");
+        if (end <= first) continue;
+        fp8_gemm(product_of(call, group, first, end));
+        if (call.amax) largest = larger(largest, number_of(*call.amax));
+    }
+    if (call.amax) {
+        store_bits(static_cast<std::byte*>(call.amax->data), static_cast<float>(largest));
+    }
+}
+
 }  // namespace
 
 void fp8_gemm(const Fp8Gemm& call) {
+    if (call.group_indptr) return multiply_groups(call);
     const Operand a{call.a, call.trans_a};
     const Operand b{call.b, !call.trans_b};
     check(call, a, b);

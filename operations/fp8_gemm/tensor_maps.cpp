@@ -46,11 +46,28 @@ void encode_maps(Fp8GemmWgmmaParams& params, const Fp8GemmArgs& args,
                  const void* out) {
     const Maps maps = maps_of(params, choice);
     encode(maps.a, a, shape_of(args.a, rows_of(choice, "tile_m")));
-    encode(maps.b, b, shape_of(args.b, rows_of(choice, "tile_n")));
+    encode(maps.b, b, shape_of(rows_of_groups(args.b), rows_of(choice, "tile_n")));
     if (stores_by_map(choice)) encode(params.out, out, shape_of(args.out, kOutRows));
 }
 
 }  // namespace
+
+Tensor rows_of_groups(const Tensor& matrices) noexcept {
+    if (matrices.ndim < 3) return matrices;
+    Tensor rows = matrices;
+    rows.ndim = 2;
+    rows.shape = {matrices.shape[0] * matrices.shape[1], matrices.shape[2]};
+    rows.strides = {matrices.shape[1] == 1 ? matrices.strides[0] : matrices.strides[1],
+                    matrices.strides[2]};
+    return rows;
+}
+
+bool groups_can_be_mapped(const Tensor& matrices) noexcept {
+    if (matrices.ndim < 3) return rows_can_be_mapped(matrices);
+    const bool without_gaps = matrices.shape[0] <= 1 || matrices.shape[1] <= 1 ||
+                              matrices.strides[0] == matrices.shape[1] * matrices.strides[1];
+    return without_gaps && rows_can_be_mapped(rows_of_groups(matrices));
+}
 
 bool rows_can_be_mapped(const Tensor& matrix) noexcept {
     const auto limit = static_cast<std::int64_t>(kStrideLimit) / size_of(matrix.dtype);

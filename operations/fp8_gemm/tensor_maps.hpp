@@ -11,6 +11,10 @@ namespace jitney {
 // Whether there are maps of the matrix, whose rows are aligned to 16 bytes. The driver is not
 // asked.
 bool rows_can_be_mapped(const Tensor& matrix) noexcept;
+// Of [groups, rows, columns]: the rows of all, one below the other, have one map where no gap lies
+// between the groups. What has two dimensions is taken as it is.
+Tensor rows_of_groups(const Tensor& matrices) noexcept;
+bool groups_can_be_mapped(const Tensor& matrices) noexcept;
 
 // What the form of a call decides of the maps. Throws Error where the driver refuses.
 void form_maps(Fp8GemmWgmmaParams& params, const Fp8GemmArgs& args,

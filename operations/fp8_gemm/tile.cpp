@@ -92,7 +92,7 @@ double number(std::int64_t value) {
 // `early`: blocks of the shape begin before those ahead of them have ended.
 double time_of(const Shape& shape, std::int64_t splits, bool early, const Fp8GemmProblem& p,
                const DeviceFacts& facts) {
-    const std::int64_t tiles = product(ceil_div(p.m, shape.m), ceil_div(p.n, shape.n));
+    const std::int64_t tiles = product(fp8_gemm_row_tiles(p, shape.m), ceil_div(p.n, shape.n));
     const std::int64_t blocks = product(tiles, splits);
     const int tile_k = fp8_gemm_tile_k(shape.m, shape.n);
     const std::int64_t steps = ceil_div(ceil_div(p.k, tile_k), splits) * tile_k;
@@ -102,7 +102,7 @@ double time_of(const Shape& shape, std::int64_t splits, bool early, const Fp8Gem
     const bool alone = blocks <= facts.sm_count || 2 * shared > facts.shared_bytes_per_sm;
     const double products =
         rounds * area * number(steps) / (kMacs * (alone ? shape.alone : shape.full));
-    const double memory = (number(p.m) + number(p.n)) * number(p.k) / kBytes;
+    const double memory = (number(p.m) + number(fp8_gemm_columns(p))) * number(p.k) / kBytes;
     const double row = shape.m * weight_of_pieces(p.trans_a, shape.m) +
                        shape.n * weight_of_pieces(!p.trans_b, shape.n);
     const double near =
@@ -147,12 +147,14 @@ Fp8GemmTile fp8_gemm_tile(const Fp8GemmProblem& problem, const DeviceFacts& fact
     double best_time = 0;
     for_each_shape(problem, facts, [&](const Shape& shape) {
         const std::int64_t tiles =
-            product(ceil_div(problem.m, shape.m), ceil_div(problem.n, shape.n));
+            product(fp8_gemm_row_tiles(problem, shape.m), ceil_div(problem.n, shape.n));
         const std::int64_t k_tiles = ceil_div(problem.k, fp8_gemm_tile_k(shape.m, shape.n));
         const Fp8GemmTile tile = tile_of(shape, problem, facts);
         const bool early = fp8_gemm_begins_early(fp8_gemm_spec(problem, tile, facts), facts);
         for (const std::int64_t wanted : {1, 2, 3, 4, 6, 8}) {
-            if (wanted > 1 && (wanted > k_tiles / 2 || tiles > 2 * facts.sm_count)) break;
+            if (wanted > 1 &&
+                (problem.groups > 0 || wanted > k_tiles / 2 || tiles > 2 * facts.sm_count))
+                break;
             const double time = time_of(shape, wanted, early, problem, facts);
             if (best.m != 0 && time >= best_time) continue;
             best = tile;
@@ -186,7 +188,8 @@ Spec fp8_gemm_spec(const Fp8GemmProblem& problem, const Fp8GemmTile& tile,
                     {"unpack", !takes_fp8(facts.arch)},
                     {"promote", promotes(problem, facts)},
                     {"unaligned", !problem.aligned},
-                    {"scales", problem.scales}});
+                    {"scales", problem.scales},
+                    {"grouped", problem.groups > 0}});
 }
 
 }  // namespace jitney::policy

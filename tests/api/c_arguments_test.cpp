@@ -244,8 +244,9 @@ TEST_CASE("Each member of jitney_fp8_quantize_args arrives") {
     CHECK(args.workspace.bytes == 77);
 }
 
-#define FP8_GEMM(X) \
-    X(a) X(b) X(out) X(dequant_scale) X(scale_a) X(scale_b) X(bias) X(out_multiplier) X(amax)
+#define FP8_GEMM_TENSORS(X) X(a) X(b) X(out) X(bias) X(out_multiplier) X(amax)
+#define FP8_GEMM_SCALES(X) X(dequant_scale) X(scale_a) X(scale_b) X(group_indptr)
+#define FP8_GEMM(X) FP8_GEMM_TENSORS(X) FP8_GEMM_SCALES(X)
 
 TEST_CASE("Each member of jitney_fp8_gemm_args arrives") {
     static_assert(kFields<Fp8GemmArgs> == 0 FP8_GEMM(ONE) + 4);

@@ -115,24 +115,24 @@ std::vector<Bad> bad_scales() {
          {"dequant_scale and scale_b are both given"}},
         {"rows of another number",
          [](auto& a) { a.scale_a->shape[0] = 5; },
-         {"scale_a has the shape [5]", "[1], or [6], one number a row of a"}},
+         {"scale_a has the shape [5]", "one number a row of a it must be [6]"}},
         {"as many as b has columns",
          [](auto& a) { a.scale_a->shape[0] = 8; },
          {"scale_a has the shape [8]", "[6]"}},
         {"columns of another number",
          [](auto& a) { a.scale_b->shape[0] = 6; },
-         {"scale_b has the shape [6]", "[1], or [8], one number a column of b"}},
+         {"scale_b has the shape [6]", "one number a column of b it must be [8]"}},
         {"none of the rows", [](auto& a) { a.scale_a->shape[0] = 0; }, {"scale_a", "[0]", "[6]"}},
         {"rows as a column",
          [](auto& a) {
              reshape(*a.scale_a, {6, 1});
          },
-         {"scale_a has the shape [6, 1]", "[6, 3]", "one number a row of a as [6]"}},
+         {"scale_a has the shape [6, 1]", "[6, 3]", "and with one a row of a [6]"}},
         {"columns as a row",
          [](auto& a) {
              reshape(*a.scale_b, {1, 8});
          },
-         {"scale_b has the shape [1, 8]", "[1, 3]", "one number a column of b as [8]"}},
+         {"scale_b has the shape [1, 8]", "[1, 3]", "and with one a column of b [8]"}},
         {"blocks of a alone",
          [](auto& a) {
              reshape(*a.scale_a, {6, 3});

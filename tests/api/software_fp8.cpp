@@ -119,6 +119,19 @@ std::int64_t blocks_of(std::int64_t size) {
     return (size + kFp8ScaleBlock - 1) / kFp8ScaleBlock;
 }
 
+// One for each group, where there are groups.
+Tensor of_groups(const Fp8GemmParams& p, Tensor one, long long step) {
+    if (p.groups == 0) return one;
+    for (std::size_t i = static_cast<std::size_t>(one.ndim); i > 0; --i) {
+        one.shape[i] = one.shape[i - 1];
+        one.strides[i] = one.strides[i - 1];
+    }
+    ++one.ndim;
+    one.shape[0] = p.groups;
+    one.strides[0] = step;
+    return one;
+}
+
 void multiply(std::string_view image, const Fp8GemmParams& p, bool trans_a, bool trans_b) {
     if ((p.amax != nullptr) != (p.amax_counters != nullptr)) {
         throw std::logic_error("amax comes with counters");
@@ -134,6 +147,12 @@ void multiply(std::string_view image, const Fp8GemmParams& p, bool trans_a, bool
     call.b = matrix("b", p.b, trans_b ? p.n : p.k, trans_b ? p.k : p.n);
     call.out =
         tensor_of(p.out, static_cast<DType>(constant(image, "out")), {p.m, p.n}, {p.out_stride, 1});
+    if (constant(image, "grouped") != 0) {
+        const auto rows = trans_b ? p.n : p.k;
+        call.b = tensor_of(p.b.data, static_cast<DType>(constant(image, "b")),
+                           {p.groups, rows, trans_b ? p.k : p.n}, {p.b_group, p.b.stride, 1});
+        call.group_indptr = ints_of(p.group_indptr, p.groups + 1);
+    }
     const Fp8GemmScales& scales = p.scales;
     switch (constant(image, "scales")) {
         case kOneScale:
@@ -141,16 +160,21 @@ void multiply(std::string_view image, const Fp8GemmParams& p, bool trans_a, bool
             break;
         case kSideScales:
             call.scale_a = tensor_of(scales.a, DType::fp32, {p.m}, {scales.a_row});
-            call.scale_b = tensor_of(scales.b, DType::fp32, {p.n}, {scales.b_column});
+            call.scale_b = of_groups(p, tensor_of(scales.b, DType::fp32, {p.n}, {scales.b_column}),
+                                     scales.b_group);
             break;
         default:
             call.scale_a = tensor_of(scales.a, DType::fp32, {p.m, blocks_of(p.k)},
                                      {scales.a_row, scales.a_block});
-            call.scale_b = tensor_of(scales.b, DType::fp32, {blocks_of(p.n), blocks_of(p.k)},
-                                     {scales.b_column, scales.b_block});
+            call.scale_b =
+                of_groups(p,
+                          tensor_of(scales.b, DType::fp32, {blocks_of(p.n), blocks_of(p.k)},
+                                    {scales.b_column, scales.b_block}),
+                          scales.b_group);
     }
     if (p.bias != nullptr) {
-        call.bias = tensor_of(p.bias, static_cast<DType>(p.bias_format), {p.n}, {1});
+        call.bias = of_groups(p, tensor_of(p.bias, static_cast<DType>(p.bias_format), {p.n}, {1}),
+                              p.bias_group);
     }
     call.multiplier = number_of(p.multiplier);
     call.amax = number_of(p.amax);

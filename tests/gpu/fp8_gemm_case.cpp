@@ -30,6 +30,7 @@ Fp8GemmOnDevice::Fp8GemmOnDevice(const Fp8GemmProblem& problem)
     if (problem.amax) amax.emplace(*problem.amax);
     if (problem.scale_a) scale_a.emplace(*problem.scale_a);
     if (problem.scale_b) scale_b.emplace(*problem.scale_b);
+    if (problem.group_indptr) group_indptr.emplace(*problem.group_indptr);
 }
 
 Fp8GemmTensors Fp8GemmOnDevice::views() const {

@@ -32,6 +32,7 @@ struct Fp8GemmOnDevice {
     std::optional<DeviceTensor> amax;
     std::optional<DeviceTensor> scale_a;
     std::optional<DeviceTensor> scale_b;
+    std::optional<DeviceTensor> group_indptr;
 };
 
 // Runs it on that kernel, and checks the output, what lies around it, and amax.

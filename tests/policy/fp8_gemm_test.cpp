@@ -46,6 +46,10 @@ Fp8GemmProblem random_problem(Random& random) {
     problem.mapped = random.chance(0.95);
     problem.amax = problem.out >= kFp8E4m3 && random.chance(0.5);
     if (random.chance(0.05)) problem.k = 0;
+    if (random.chance(0.3)) {
+        problem.groups = random.integer(1, 300);
+        problem.trans_a = false;
+    }
     if (random.chance(0.4)) problem.scales = static_cast<int>(random.integer(0, kBlockScales));
     return problem;
 }
@@ -60,12 +64,23 @@ Fp8GemmChoice by_wgmma(const Fp8GemmProblem& problem) {
     return rank_fp8_gemm(problem, kHopper, KernelId::fp8_gemm_wgmma).choice.value();
 }
 
+// As many tiles of rows as there can be: each group that has rows may end in one of its own.
+void check_rows(const Fp8GemmProblem& p, std::int64_t m_tiles, std::int64_t tile_m) {
+    CHECK(m_tiles * tile_m >= p.m);
+    const std::int64_t alone = std::min(p.groups, p.m);  // groups of one row, and the rest in one
+    if (alone == 0) {
+        CHECK((m_tiles - 1) * tile_m < p.m);
+    } else {
+        CHECK(m_tiles >= alone - 1 + (p.m - alone + tile_m) / tile_m);
+        CHECK(m_tiles <= alone + p.m / tile_m);
+    }
+}
+
 // Clusters cover the output: every tile once. Blocks stay, and no more come than SMs have room for,
 // but where they divide K.
 void check_clusters(const Fp8GemmProblem& p, const Fp8GemmChoice& choice) {
     const auto value = [&choice](std::string_view name) { return value_of(choice.spec, name); };
-    CHECK(std::int64_t{choice.m_tiles} * value("tile_m") >= p.m);
-    CHECK(std::int64_t{choice.m_tiles - 1} * value("tile_m") < p.m);
+    check_rows(p, choice.m_tiles, value("tile_m"));
     CHECK(std::int64_t{choice.n_tiles} * value("tile_n") >= p.n);
     CHECK(std::int64_t{choice.n_tiles - 1} * value("tile_n") < p.n);
     const std::int64_t split_k = std::int64_t{choice.split_tiles} * kFp8WgmmaTileK;
@@ -94,8 +109,8 @@ void check_geometry(const Fp8GemmProblem& p, const Fp8GemmChoice& choice,
     const int tile_m = value_of(choice.spec, "tile_m");
     const int tile_n = value_of(choice.spec, "tile_n");
     const int tile_k = fp8_gemm_tile_k(tile_m, tile_n);
-    CHECK(std::int64_t{choice.m_tiles} * tile_m >= p.m);
-    CHECK(std::int64_t{choice.m_tiles - 1} * tile_m < p.m);
+    check_rows(p, choice.m_tiles, tile_m);
+    CHECK((p.groups == 0 || choice.splits == 1));
     CHECK(std::int64_t{choice.n_tiles} * tile_n >= p.n);
     CHECK(std::int64_t{choice.n_tiles - 1} * tile_n < p.n);
     const std::int64_t split_k = std::int64_t{choice.split_tiles} * tile_k;

@@ -18,8 +18,15 @@ bool is_fp8(DType dtype) {
 }
 
 // [rows, shift + columns]: the elements of the shift are NaN.
-HostTensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const RowLayout& layout) {
-    HostTensor made(dtype, {rows, layout.shift + columns}, {{}, {0, layout.padding}});
+HostTensor matrix(DType dtype, std::int64_t rows, std::int64_t columns, const RowLayout& layout,
+                  std::size_t groups = 0) {
+    std::vector<std::int64_t> shape{rows, layout.shift + columns};
+    std::vector<std::int64_t> padding{0, layout.padding};
+    if (groups > 0) {
+        shape.insert(shape.begin(), static_cast<std::int64_t>(groups));
+        padding.insert(padding.begin(), 0);
+    }
+    HostTensor made(dtype, shape, {{}, padding});
     made.fill([](std::int64_t) { return kNan; });
     return made;
 }
@@ -30,12 +37,12 @@ Tensor behind(const Tensor& tensor, const RowLayout& layout) {
     if (view.data != nullptr) {
         view.data = static_cast<std::byte*>(view.data) + layout.shift * size_of(view.dtype);
     }
-    view.shape[1] -= layout.shift;
+    view.shape[static_cast<std::size_t>(view.ndim - 1)] -= layout.shift;
     return view;
 }
 
 void fill(HostTensor& tensor, std::int64_t shift, Random& random) {
-    const std::int64_t columns = tensor.shape()[1];
+    const std::int64_t columns = tensor.shape().back();
     for (std::int64_t i = 0; i < tensor.elements(); ++i) {
         if (i % columns >= shift) tensor.set(i, random.normal());
     }
@@ -49,10 +56,16 @@ HostTensor number(double value) {
 
 // One number a row or column, or a block of them by 128 of k. `blocks` of them lie along m or n.
 HostTensor scales_of(const Fp8GemmCase& test, const ScaleLayout& layout, std::int64_t side,
-                     std::int64_t blocks) {
-    if (layout.one) return HostTensor(DType::fp32, {1});
-    if (test.scales == kSideScales) return HostTensor(DType::fp32, {side}, layout.memory);
-    return HostTensor(DType::fp32, {blocks, ceil_div(test.k, kFp8ScaleBlock)}, layout.memory);
+                     std::int64_t blocks, std::int64_t groups) {
+    if (layout.one && groups == 0) return HostTensor(DType::fp32, {1});
+    std::vector<std::int64_t> shape;
+    if (groups > 0) shape.push_back(groups);
+    if (test.scales == kBlockScales) {
+        shape.insert(shape.end(), {blocks, ceil_div(test.k, kFp8ScaleBlock)});
+    } else if (!layout.one) {
+        shape.push_back(side);
+    }
+    return HostTensor(DType::fp32, shape, groups > 0 ? Layout() : layout.memory);
 }
 
 constexpr double kLargestScale = 0.9;  // of a, and of b
@@ -108,6 +121,14 @@ Tolerance tolerance_for(const Fp8GemmCase& test) {
     return tolerance;
 }
 
+bool is_of_no_group(const Fp8GemmCase& test, std::int64_t row) {
+    if (test.groups.empty()) return false;
+    std::int64_t end = test.rows_ahead;
+    for (const std::int64_t rows : test.groups)
+        end += rows;
+    return row < test.rows_ahead || row >= end;
+}
+
 }  // namespace
 
 std::string Fp8GemmCase::text() const {
@@ -120,6 +141,12 @@ std::string Fp8GemmCase::text() const {
     if (scales == kSideScales) text += ", scales of sides";
     if (scales == kBlockScales) text += ", scales of blocks";
     if (scales != kOneScale) text += text_of("scale_a", scale_a) + text_of("scale_b", scale_b);
+    if (!groups.empty()) {
+        text += ", groups of";
+        for (const std::int64_t rows : groups)
+            text.append(" ").append(std::to_string(rows));
+        text.append(" from row ").append(std::to_string(rows_ahead));
+    }
     return text + text_of("a", a_rows) + text_of("b", b_rows) + text_of("out", out_rows);
 }
 
@@ -127,21 +154,32 @@ Fp8GemmProblem::Fp8GemmProblem(const Fp8GemmCase& problem, Random& random)
     : test(problem),
       a(matrix(test.a, test.trans_a ? test.k : test.m, test.trans_a ? test.m : test.k,
                test.a_rows)),
-      b(matrix(test.b, test.trans_b ? test.n : test.k, test.trans_b ? test.k : test.n,
-               test.b_rows)),
+      b(matrix(test.b, test.trans_b ? test.n : test.k, test.trans_b ? test.k : test.n, test.b_rows,
+               test.groups.size())),
       out(matrix(test.out, test.m, test.n, test.out_rows)),
       scale(number(test.scale)) {
+    const auto groups = static_cast<std::int64_t>(test.groups.size());
     fill(a, test.a_rows.shift, random);
     fill(b, test.b_rows.shift, random);
     if (test.bias) {
-        bias.emplace(*test.bias, std::vector<std::int64_t>{test.n});
+        std::vector<std::int64_t> shape{test.n};
+        if (!test.groups.empty() && !test.alike) shape.insert(shape.begin(), groups);
+        bias.emplace(*test.bias, shape);
         bias->fill_normal(random);
     }
     if (is_fp8(test.out)) multiplier = number(multiplier_of(test));
     if (test.amax) amax = number(-1.0);
+    if (groups > 0) {
+        group_indptr.emplace(DType::int32, std::vector<std::int64_t>{groups + 1});
+        std::int64_t row = test.rows_ahead;
+        for (std::int64_t group = 0; group <= groups; ++group) {
+            group_indptr->set(group, static_cast<double>(row));
+            if (group < groups) row += test.groups[static_cast<std::size_t>(group)];
+        }
+    }
     if (test.scales == kOneScale) return;
-    scale_a = scales_of(test, test.scale_a, test.m, test.m);
-    scale_b = scales_of(test, test.scale_b, test.n, ceil_div(test.n, kFp8ScaleBlock));
+    scale_a = scales_of(test, test.scale_a, test.m, test.m, 0);
+    scale_b = scales_of(test, test.scale_b, test.n, ceil_div(test.n, kFp8ScaleBlock), groups);
     for (HostTensor* each : {&*scale_a, &*scale_b}) {
         // Of nothing, whatever the scale.
         if (test.k == 0) {
@@ -159,6 +197,7 @@ Fp8GemmArgs Fp8GemmProblem::args(const Fp8GemmTensors& tensors) const {
     args.out = behind(tensors.out, test.out_rows);
     args.scale_a = tensors.scale_a;
     args.scale_b = tensors.scale_b;
+    args.group_indptr = tensors.group_indptr;
     if (test.scales == kOneScale) args.dequant_scale = tensors.scale;
     args.bias = tensors.bias;
     args.out_multiplier = tensors.multiplier;
@@ -180,6 +219,7 @@ void Fp8GemmProblem::run_reference() {
     call.scale = given.dequant_scale;
     call.scale_a = given.scale_a;
     call.scale_b = given.scale_b;
+    call.group_indptr = given.group_indptr;
     call.bias = given.bias;
     call.out = given.out;
     call.multiplier = given.out_multiplier;
@@ -196,8 +236,8 @@ std::string Fp8GemmProblem::difference(const HostTensor& actual) const {
     for (std::int64_t i = 0; i < out.elements(); ++i) {
         const double is = actual.get(i);
         const double expected = out.get(i);
-        // Before each row there is what was there: NaN.
-        const bool right = i % columns < test.out_rows.shift
+        // Before each row, and in rows of no group, there is what was there: NaN.
+        const bool right = i % columns < test.out_rows.shift || is_of_no_group(test, i / columns)
                                ? std::isnan(is)
                                : std::abs(is - expected) <=
                                      tolerance.absolute + tolerance.relative * std::abs(expected);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "jitney/fp8_gemm.hpp"
 #include "kernel_sources/fp8/gemm_params.h"
@@ -40,6 +41,11 @@ struct Fp8GemmCase {
     Fp8Scales scales = kOneScale;
     ScaleLayout scale_a = {};
     ScaleLayout scale_b = {};
+    // Rows of each group; empty: one b for all. Rows before the first group and behind the last
+    // belong to none.
+    std::vector<std::int64_t> groups = {};
+    std::int64_t rows_ahead = 0;
+    bool alike = false;     // one bias for all groups
     bool few_bits = false;  // sums are those of tensor cores that keep 14 bits
     RowLayout a_rows = {};
     RowLayout b_rows = {};
@@ -53,6 +59,7 @@ struct Fp8GemmTensors {
     Tensor a, b, out, scale;
     std::optional<Tensor> bias, multiplier, amax;
     std::optional<Tensor> scale_a, scale_b;  // in the place of scale
+    std::optional<Tensor> group_indptr;
 };
 
 struct Fp8GemmProblem {
@@ -75,6 +82,7 @@ struct Fp8GemmProblem {
     std::optional<HostTensor> amax;
     std::optional<HostTensor> scale_a;
     std::optional<HostTensor> scale_b;
+    std::optional<HostTensor> group_indptr;
 };
 
 // One view each of all tensors of a problem, or of the same tensors elsewhere.
@@ -83,9 +91,11 @@ Fp8GemmTensors views_of(Tensors& tensors, const View& view) {
     const auto if_given = [&view](auto& tensor) {
         return tensor ? std::optional<Tensor>(view(*tensor)) : std::nullopt;
     };
-    return {view(tensors.a),        view(tensors.b),           view(tensors.out),
-            view(tensors.scale),    if_given(tensors.bias),    if_given(tensors.multiplier),
-            if_given(tensors.amax), if_given(tensors.scale_a), if_given(tensors.scale_b)};
+    return {view(tensors.a),           view(tensors.b),
+            view(tensors.out),         view(tensors.scale),
+            if_given(tensors.bias),    if_given(tensors.multiplier),
+            if_given(tensors.amax),    if_given(tensors.scale_a),
+            if_given(tensors.scale_b), if_given(tensors.group_indptr)};
 }
 
 }  // namespace jitney::tests

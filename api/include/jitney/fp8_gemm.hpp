@@ -41,6 +41,14 @@ struct Fp8GemmArgs {
     // largest |result| is written to it, NaN where one is NaN, and 0 where m or n is 0.
     std::optional<Tensor> out_multiplier;
     std::optional<Tensor> amax;
+    // Products of a mixture of experts: rows of a belong to groups, and each group has a matrix b
+    // of its own. int32 [groups + 1] on the device: rows [group_indptr[g], group_indptr[g + 1])
+    // belong to group g, of which any may be empty; it does not fall, begins at 0 or more, and ends
+    // at m or less. Rows of out that belong to no group are not written. What belongs to b has the
+    // groups as its first dimension then: b is [groups, k, n], or [groups, n, k] with trans_b;
+    // scale_b is [groups], [groups, n] or [groups, ceil(n / 128), ceil(k / 128)], or one number for
+    // all; bias is [groups, n], or [n] for all. trans_a does not go with it.
+    std::optional<Tensor> group_indptr;
     bool trans_a = false;
     bool trans_b = false;
     // Where the tensor cores have a unit for FP8 (sm_89, sm_90a, sm_120), its own sums are short,

@@ -388,6 +388,9 @@ typedef struct jitney_fp8_gemm_args {
     size_t workspace_bytes;
     const DLTensor* scale_a; /* fp32: [1], [m] or [m, ceil(k / 128)] */
     const DLTensor* scale_b; /* fp32: [1], [n] or [ceil(n / 128), ceil(k / 128)] */
+    /* int32 [groups + 1]: the rows of a of each group. b, and scale_b and bias where they differ
+       from group to group, have the groups as their first dimension */
+    const DLTensor* group_indptr;
 } jitney_fp8_gemm_args;
 
 jitney_status jitney_fp8_gemm(const jitney_fp8_gemm_args* args, jitney_stream stream);

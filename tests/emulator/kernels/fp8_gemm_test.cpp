@@ -32,7 +32,7 @@ using tests::Fp8GemmProblem;
 std::vector<bool> behind_shift(const tests::HostTensor& tensor, std::int64_t shift) {
     std::vector<bool> usable(static_cast<std::size_t>(tensor.elements()));
     for (std::size_t i = 0; i < usable.size(); ++i)
-        usable[i] = static_cast<std::int64_t>(i) % tensor.shape()[1] >= shift;
+        usable[i] = static_cast<std::int64_t>(i) % tensor.shape().back() >= shift;
     return usable;
 }
 
@@ -48,6 +48,8 @@ struct Tensors {
         if (problem.bias) bias.emplace(*problem.bias, EmulatedTensor::Use::input);
         if (problem.multiplier) multiplier.emplace(*problem.multiplier, EmulatedTensor::Use::input);
         if (problem.amax) amax.emplace(*problem.amax, EmulatedTensor::Use::output);
+        if (problem.group_indptr)
+            group_indptr.emplace(*problem.group_indptr, EmulatedTensor::Use::input);
         for (auto [from, to] :
              {std::pair(&problem.scale_a, &scale_a), std::pair(&problem.scale_b, &scale_b)}) {
             if (*from) {
@@ -69,6 +71,7 @@ struct Tensors {
     std::optional<EmulatedTensor> amax;
     std::optional<EmulatedTensor> scale_a;
     std::optional<EmulatedTensor> scale_b;
+    std::optional<EmulatedTensor> group_indptr;
 };
 
 bool all_zero(const Buffer& buffer) {
@@ -114,6 +117,7 @@ void run(const policy::Spec& spec, Fp8GemmProblem& problem, int splits, tests::R
          EmulatedTensor::Spread spread = EmulatedTensor::Spread::near) {
     INFO(policy::text_of(spec), ": ", problem.test.text(), ", splits ", splits, ", ",
          random.text());
+    if (!problem.test.groups.empty()) splits = 1;
     const Tensors tensors(problem, spread);
     const Fp8GemmArgs args = problem.args(tensors.views());
     const policy::Fp8GemmProblem seen = checks::check(args);
@@ -139,7 +143,27 @@ void run(const policy::Spec& spec, Fp8GemmProblem& problem, int splits, tests::R
     CHECK(all_zero(counters));
 }
 
-void run(const policy::Spec& spec, const Fp8GemmCase& test, int splits, tests::Random& random) {
+// Divides the rows among groups: one that ends in a tile of its own, an empty one, and the rest,
+// or any; the first row and the last may belong to none.
+void divide(Fp8GemmCase& test, const policy::Spec& spec, tests::Random& random) {
+    if (policy::value_of(spec, "grouped") == 0) return;
+    test.groups = {std::min<std::int64_t>(test.m, policy::value_of(spec, "tile_m") + 1), 0};
+    std::int64_t left = test.m - test.groups.front();
+    if (random.chance(0.5)) {
+        test.rows_ahead = std::min<std::int64_t>(left, 2);
+        left -= test.rows_ahead;
+    }
+    const std::int64_t most = random.chance(0.3) ? 70 : 5;  // past 32, which a warp sees at a time
+    while (left > 0 && static_cast<std::int64_t>(test.groups.size()) < most) {
+        test.groups.push_back(
+            random.chance(0.3) ? 0 : random.integer(1, std::max<std::int64_t>(left / 2, 1)));
+        left -= test.groups.back();
+    }
+    test.alike = random.chance(0.3);
+}
+
+void run(const policy::Spec& spec, Fp8GemmCase test, int splits, tests::Random& random) {
+    divide(test, spec, random);
     Fp8GemmProblem problem(test, random);
     run(spec, problem, splits, random);
 }
@@ -153,6 +177,7 @@ Fp8GemmCase case_of(const policy::Spec& spec) {
     test.fast_accum = value("promote") == 0;
     test.few_bits = true;
     test.scales = static_cast<Fp8Scales>(value("scales"));
+    if (value("grouped") != 0) test.groups = {1};
     // Rows and columns of blocks in the other order in memory, or with gaps.
     if (test.scales == kSideScales) test.scale_a.memory.padding = {2};
     if (test.scales == kBlockScales) test.scale_a.memory = {{1, 0}, {0, 3}};
@@ -254,7 +279,7 @@ template <class A, class B>
 void fill_along_k(Fp8GemmProblem& problem, const A& a, const B& b) {
     const auto fill = [](tests::HostTensor& operand, bool along_columns, std::int64_t shift,
                          const auto& value) {
-        const std::int64_t columns = operand.shape()[1];
+        const std::int64_t columns = operand.shape().back();
         operand.fill([&](std::int64_t i) {
             return value(along_columns ? i % columns - shift : i / columns);
         });
@@ -267,6 +292,7 @@ void fill_along_k(Fp8GemmProblem& problem, const A& a, const B& b) {
 // the last bit of either: it is there in the result if they are added in their order, and lost if
 // whichever arrives last is added first.
 void run_order(const policy::Spec& spec, tests::Random& random) {
+    if (policy::value_of(spec, "grouped") != 0) return;  // whose K is not divided
     const std::int64_t tile_k = tile_k_of(spec);
     Fp8GemmCase test = case_of(spec);
     test.m = 5;
@@ -304,6 +330,7 @@ void run_promotion(const policy::Spec& spec, tests::Random& random) {
     test.n = 16;
     test.k = 8 * tile_k;
     test.scale = 1.0;
+    if (!test.groups.empty()) test.groups = {test.m};
     test.bias = DType::fp32;
     if (is_aligned(spec)) align(spec, test);
     Fp8GemmProblem problem(test, random);

@@ -19,6 +19,14 @@ JITNEY_DEVICE void barrier_arrive(SharedAddress barrier,
     emulator::arrive_at_barrier(barrier, 0, where);
 }
 
+// Here the copies land at once.
+JITNEY_DEVICE void barrier_arrive_after_copies(SharedAddress barrier,
+                                               emulator::Where where = emulator::Where::here()) {
+    emulator::async_commit();
+    emulator::async_wait(0);
+    emulator::arrive_at_barrier(barrier, 0, where);
+}
+
 JITNEY_DEVICE void barrier_arrive_expecting(SharedAddress barrier, unsigned bytes,
                                             emulator::Where where = emulator::Where::here()) {
     emulator::arrive_at_barrier(barrier, bytes, where);

@@ -27,6 +27,8 @@ JITNEY_DEVICE void wgmma_settle(float (&c)[blocks][4],
     emulator::wgmma_settle(&c[0][0], where);
 }
 
+JITNEY_DEVICE void use_from_here(float&) {}
+
 template <int format>
 constexpr emulator::WgmmaFormat kWgmmaFormat = format == kBf16      ? emulator::WgmmaFormat::bf16
                                                : format == kFp16    ? emulator::WgmmaFormat::fp16
