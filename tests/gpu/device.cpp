@@ -77,9 +77,20 @@ void TestStream::synchronize() const {
     check(cuda().cuStreamSynchronize(stream_), "cuStreamSynchronize");
 }
 
+namespace {
+std::string_view chosen_tests() {
+    const char* const value = std::getenv("JITNEY_GPU_TESTS");
+    return value == nullptr ? "" : value;
+}
+}  // namespace
+
 bool is_quick() {
-    static const char* const value = std::getenv("JITNEY_GPU_TESTS");
-    return value != nullptr && std::string_view(value) == "quick";
+    static const bool quick = chosen_tests() == "quick";
+    return quick;
+}
+
+bool is_all() {
+    return chosen_tests() == "all";
 }
 
 bool has_free_memory(int gib) {

@@ -70,6 +70,8 @@ class TestStream {
 
 // How much is tested: JITNEY_GPU_TESTS=quick leaves out most of the large grids.
 bool is_quick();
+// JITNEY_GPU_TESTS=all: cases that no GPU has been seen to pass, too.
+bool is_all();
 
 // The test cases of tensors past 2^31 elements are in this suite, and begin by asking for the
 // memory: false where the card has less to give, or the tests are quick.

@@ -1,5 +1,6 @@
 // test_gpu [doctest's options]. Exit status 77: there is no GPU, nothing was tested.
 //   JITNEY_GPU_TESTS=quick     leaves out most of the large grids
+//   JITNEY_GPU_TESTS=all       tries what no GPU has been seen to pass, too
 //   JITNEY_CACHE_DIR           where kernels are kept; else a directory of this run, removed after
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>

@@ -89,7 +89,7 @@ Words run(const Call& call) {
 TEST_CASE("wrappers of instructions") {
     for (const wrappers::Case& each : wrappers::cases()) {
         INFO(each.name);
-        if (each.runs_on(arch())) each.check(&run, arch());
+        if (each.runs_on(arch()) && (!each.unseen || is_all())) each.check(&run, arch());
     }
 }
 

@@ -37,6 +37,8 @@ struct Case {
     int least_arch;
     void (*check)(const Run& run, int arch);
     int only_arch = 0;  // the one that has the instructions, where no later one does
+    // No GPU has been seen to pass it: one is asked with JITNEY_GPU_TESTS=all alone.
+    bool unseen = false;
 
     bool runs_on(int arch) const {
         return arch >= least_arch && (only_arch == 0 || arch == only_arch);
