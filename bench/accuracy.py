@@ -132,3 +132,23 @@ def check_rotary(x, cos, sin, out):
     want = torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
     errors.add(out, want, "rotary")
     return errors.largest, errors.sum / max(errors.count, 1)
+
+
+def check_parts(out, scale, want_codes, want_scale):
+    """Bit for bit. 0 and 0."""
+    if not torch.equal(scale, want_scale):
+        raise Wrong("scales differ from those of their parts")
+    if not torch.equal(out.view(torch.uint8), want_codes.view(torch.uint8)):
+        raise Wrong("codes differ from the saturating cast")
+    return 0.0, 0.0
+
+
+def check_linear(x, weight, scale, y):
+    """Against fp32 of what the weight's codes mean, and of x as it is: casting x loses most."""
+    whole = scale.repeat_interleave(-(-weight.shape[0] // scale.shape[0]), 0)[: weight.shape[0]]
+    whole = whole.repeat_interleave(-(-weight.shape[1] // scale.shape[1]), 1)[:, : weight.shape[1]]
+    want = x.float() @ (weight.float() * whole).t()
+    error = float((y.float() - want).norm() / want.norm())
+    if not error < 0.05:
+        raise Wrong(f"the relative error is {error}")
+    return float((y.float() - want).abs().max()), error

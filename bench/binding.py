@@ -134,9 +134,11 @@ class Fp8QuantizeArgs(ctypes.Structure):
         ("scale", POINTER(DLTensor)),
         ("amax", POINTER(DLTensor)),
         ("dynamic", c_int32),
-        ("reserved", c_int32),
+        ("granularity", c_int32),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("power_of_two", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -159,6 +161,22 @@ class Fp8GemmArgs(ctypes.Structure):
         ("scale_a", POINTER(DLTensor)),
         ("scale_b", POINTER(DLTensor)),
         ("group_indptr", POINTER(DLTensor)),
+    ]
+
+
+class Fp8LinearInferenceArgs(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("x", POINTER(DLTensor)),
+        ("weight", POINTER(DLTensor)),
+        ("weight_scale", POINTER(DLTensor)),
+        ("x_scale", POINTER(DLTensor)),
+        ("bias", POINTER(DLTensor)),
+        ("y", POINTER(DLTensor)),
+        ("fast_accum", c_int32),
+        ("reserved", c_int32),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
     ]
 
 
@@ -285,6 +303,8 @@ class Library:
             ("fp8_quantize_workspace", [POINTER(Fp8QuantizeArgs), POINTER(c_size_t)]),
             ("fp8_gemm", [POINTER(Fp8GemmArgs), c_void_p]),
             ("fp8_gemm_workspace", [POINTER(Fp8GemmArgs), POINTER(c_size_t)]),
+            ("fp8_linear_inference", [POINTER(Fp8LinearInferenceArgs), c_void_p]),
+            ("fp8_linear_inference_workspace", [POINTER(Fp8LinearInferenceArgs), POINTER(c_size_t)]),
             ("push_kernel", [c_char_p]),
             ("push_backend", [c_int]),
             ("pop", []),
@@ -345,6 +365,9 @@ class Library:
     def fp8_gemm(self, **fields):
         return self._call(self.dll.jitney_fp8_gemm, Fp8GemmArgs, fields)
 
+    def fp8_linear_inference(self, **fields):
+        return self._call(self.dll.jitney_fp8_linear_inference, Fp8LinearInferenceArgs, fields)
+
     def plan(self, call):
         return Plan(self, call)
 
@@ -356,7 +379,10 @@ class Library:
             Fp8QuantizeArgs: self.dll.jitney_fp8_quantize_workspace,
             Fp8GemmArgs: self.dll.jitney_fp8_gemm_workspace,
         }
-        ask = asks[type(call.args)]
+        if isinstance(call.args, Fp8LinearInferenceArgs):  # which an earlier library lacks
+            ask = self.dll.jitney_fp8_linear_inference_workspace
+        else:
+            ask = asks[type(call.args)]
         self.check(ask(call.reference, ctypes.byref(size)))
         return size.value
 

@@ -10,7 +10,7 @@ import shapes
 import timing
 from binding import tensor_of
 from cell import DTYPE, Cell, on_stream, poisoned, stream
-from fp8_cells import Product, Quantize
+from fp8_cells import Linear, Product, Quantize, QuantizeParts
 from row_cells import Gate, Norm
 
 TORCH = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
@@ -342,6 +342,11 @@ def host_times(library, options):
         return timing.on_host(contenders)
 
 
+def quantize_cell(library, shape, options):
+    kind = QuantizeParts if shape.variant.startswith("scales") else Quantize
+    return kind(library, shape, options)
+
+
 KINDS = {
     "prefill": Dense,
     "gqa": Dense,
@@ -353,8 +358,9 @@ KINDS = {
     "window": Window,
     "pages": Paged,
     "options": Options,
-    "quantize": Quantize,
+    "quantize": quantize_cell,
     "gemm": Product,
+    "linear": Linear,
     "norm": Norm,
     "gate": Gate,
 }

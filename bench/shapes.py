@@ -171,7 +171,9 @@ def rotary():
 class Quantize:
     rows: int
     cols: int
-    variant: str  # "dynamic", or which codes come of a given multiplier, and with amax or without
+    # "dynamic"; "scales " and what shares one; or which codes come of a given multiplier, and with
+    # amax or without.
+    variant: str
     mode: str = "quantize"
 
     def name(self):
@@ -189,6 +191,37 @@ def quantize():
     for rows, cols in ((4096, 4096), (8192, 8192), (128, 4096), (16384, 1616)):
         for variant in ("row", "row amax", "transposed", "both amax", "dynamic"):
             yield Quantize(rows, cols, variant)
+    for rows, cols in ((1, 4096), (16, 4096), (128, 4096), (4096, 4096), (8192, 8192), (16384, 5120)):
+        for part in ("row", "group", "block"):
+            if part != "block" or rows >= 128:
+                yield Quantize(rows, cols, f"scales {part}")
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A layer whose weight is in FP8: x [m, k] in bf16 is cast, and multiplied by weight [n, k]."""
+
+    m: int
+    n: int
+    k: int
+    scales: str  # "channel": a scale a row of x and of weight; "block": 1x128 and 128x128
+    mode: str = "linear"
+
+    def name(self):
+        return f"{self.m}x{self.n}x{self.k} {self.scales}"
+
+    def bytes(self):
+        return 2 * self.m * self.k + self.n * self.k + 2 * self.m * self.n
+
+    def flops(self):
+        return 2 * self.m * self.n * self.k
+
+
+def linear():
+    for m in (1, 16, 128, 1024, 4096):
+        for n, k in ((4096, 4096), (14336, 4096), (4096, 14336)):
+            for scales in ("channel", "block"):
+                yield Linear(m, n, k, scales)
 
 
 @dataclass(frozen=True)
@@ -290,6 +323,7 @@ MODES = {
     "options": options,
     "quantize": quantize,
     "gemm": gemm,
+    "linear": linear,
     "norm": norm,
     "gate": gate,
 }
@@ -302,7 +336,7 @@ def shapes_of(mode, quick=False):
 
 def kernel_of(force, shape):
     """The kernel that --force means for this cell: a name, or a variant such as mma."""
-    if force is None or shape.mode in ("rotary", "quantize", "gemm", "norm", "gate"):
+    if force is None or shape.mode in ("rotary", "quantize", "gemm", "linear", "norm", "gate"):
         return None
     if force.startswith("attn_"):
         return force

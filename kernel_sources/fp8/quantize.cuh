@@ -187,7 +187,9 @@ struct Fp8Quantize {
     }
 
     JITNEY_DEVICE float multiplier() const {
-        return params.multiplier != nullptr ? *params.multiplier : 1.0f;
+        if (params.multiplier == nullptr) return 1.0f;
+        const float given = *params.multiplier;
+        return params.by_scale != 0 ? 1.0f / given : given;
     }
 
     // Where the state has no history: every block has cast its tiles as they are, which is right

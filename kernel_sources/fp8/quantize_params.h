@@ -41,6 +41,7 @@ struct Fp8QuantizeParams {
     int wide_codes;
     int wide_transposed;
     const float* multiplier;  // null: 1
+    int by_scale;             // what lies there is its inverse
     float* scale;             // null, or receives 1 / multiplier
     float* amax;              // null, or receives the largest |x|
     // Dynamic scaling, with amax: where it is not null it receives the multiplier that amax asks

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/arithmetic.hpp"
+#include "kernel_sources/fp8/quantize_scales.h"
 #include "kernel_sources/fp8/state.h"
 #include "operations/call_memory.hpp"
 #include "operations/check.hpp"
@@ -124,6 +126,79 @@ void check_state(const Tensor& state, Data data) {
     check_pointer(named, data);
 }
 
+namespace {
+
+void check_bias(const Named& x, const Tensor& tensor, std::int64_t out_features, Data data) {
+    const Named bias{"bias", tensor, kBias};
+    check_bias_dtype(bias);
+    check_same_device(x, bias);
+    check_sizes(bias, 1);
+    check_shape(bias, {out_features});
+    check_strides(bias);
+    check_pointer(bias, data);
+}
+
+void check_weight_scale(const Named& x, const Tensor& scale, std::int64_t out_features,
+                        std::int64_t in_features, Data data) {
+    const Named named{"weight_scale", scale, "[1], [out_features] or one a block of 128 by 128"};
+    check_dtype(named, DType::fp32);
+    check_same_device(x, named);
+    if (scale.ndim < 0 || scale.ndim > 2) {
+        refuse("weight_scale has {} dimensions; it must have at most two: {}", scale.ndim,
+               named.dims);
+    }
+    check_sizes(named, scale.ndim);
+    const std::int64_t down = ceil_div(out_features, std::int64_t{kFp8ScaleCols});
+    const std::int64_t across = ceil_div(in_features, std::int64_t{kFp8ScaleCols});
+    const bool one = scale.ndim == 0 || (scale.ndim == 1 && scale.shape[0] == 1);
+    const bool channels = scale.ndim >= 1 && scale.shape[0] == out_features &&
+                          (scale.ndim == 1 || scale.shape[1] == 1);
+    const bool blocks = scale.ndim == 2 && scale.shape[0] == down && scale.shape[1] == across;
+    if (!one && !channels && !blocks) {
+        refuse(
+            "weight_scale has the shape {}; for a weight of [{}, {}] it must be [1], [{}], [{}, 1] "
+            "or, one a block of 128 by 128, [{}, {}]",
+            shape_text(scale), out_features, in_features, out_features, out_features, down, across);
+    }
+    check_reach(named);
+    check_pointer(named, data);
+}
+
+}  // namespace
+
+bool has_blocks(const Fp8LinearInferenceArgs& args) noexcept {
+    const Tensor& scale = args.weight_scale;
+    return scale.ndim == 2 && (scale.shape[1] != 1 || scale.shape[0] != args.weight.shape[0]);
+}
+
+policy::Fp8LinearProblem check(const Fp8LinearInferenceArgs& args, Data data) {
+    const Named x{"x", args.x, kInput};
+    check_floating(x);
+    const std::int64_t in_features = matrix(x, x, data).shape[1];
+    const Named weight{"weight", args.weight, kWeight};
+    check_fp8(weight);
+    check_sizes(weight, 2);
+    const std::int64_t out_features = matrix(x, weight, data).shape[0];
+    check_shape(weight, {out_features, in_features});
+    check_weight_scale(x, args.weight_scale, out_features, in_features, data);
+    if (args.x_scale) {
+        const Named x_scale{"x_scale", *args.x_scale, "[1]"};
+        check_number(x_scale);
+        check_same_device(x, x_scale);
+        check_pointer(x_scale, data);
+    }
+    if (args.bias) check_bias(x, *args.bias, out_features, data);
+    const Named y{"y", args.y, kOutput};
+    check_floating(y);
+    check_written_matrix(x, y, data);
+    check_rows(y, x, out_features);
+    if (data != Data::absent) {
+        check_given(args.workspace);
+        check_memory(args);
+    }
+    return problem_of(pass_of(args, nullptr));
+}
+
 policy::Fp8LinearProblem check(const Fp8LinearArgs& args, Data data) {
     check(args.recipe);
     const Named x{"x", args.x, kInput};
@@ -140,15 +215,7 @@ policy::Fp8LinearProblem check(const Fp8LinearArgs& args, Data data) {
     check_floating(y);
     check_written_matrix(x, y, data);
     check_rows(y, x, out_features);
-    if (args.bias) {
-        const Named bias{"bias", *args.bias, kBias};
-        check_bias_dtype(bias);
-        check_same_device(x, bias);
-        check_sizes(bias, 1);
-        check_shape(bias, {out_features});
-        check_strides(bias);
-        check_pointer(bias, data);
-    }
+    if (args.bias) check_bias(x, *args.bias, out_features, data);
     check_state_of(x, args.state, args.recipe, data);
 
     if (args.saved) {

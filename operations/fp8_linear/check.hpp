@@ -9,6 +9,11 @@ namespace jitney::checks {
 
 policy::Fp8LinearProblem check(const Fp8LinearArgs& args, Data data = Data::present);
 policy::Fp8LinearProblem check(const Fp8LinearBackwardArgs& args, Data data = Data::present);
+policy::Fp8LinearProblem check(const Fp8LinearInferenceArgs& args, Data data = Data::present);
+
+// Whether weight has a scale a block. A scale that could be of blocks and of channels is the same
+// number in either case: out_features is 1 then, and in_features at most 128.
+bool has_blocks(const Fp8LinearInferenceArgs& args) noexcept;
 
 void check(const Fp8Recipe& recipe);
 // A state of any recipe.

@@ -137,6 +137,44 @@ struct CallFields<Fp8LinearBackwardArgs> {
     };
 };
 
+template <>
+struct CallFields<Fp8LinearInferenceArgs> {
+    using Args = Fp8LinearInferenceArgs;
+    using C = jitney_fp8_linear_inference_args;
+    static constexpr auto c_first = &C::workspace_bytes;
+    static constexpr const char* does =
+        "A linear layer whose weight is in FP8 already: y = x weight^T + bias";
+    static constexpr std::tuple all{
+        fields::read("x", &Args::x)
+            .told("the input, cast to E4M3", {"[rows..., in_features]", fields::kFloating}, &C::x),
+        fields::read("weight", &Args::weight)
+            .told("the codes of the weight", {"[out_features, in_features]", fields::kFp8},
+                  &C::weight),
+        fields::read("weight_scale", &Args::weight_scale)
+            .as_numbers()
+            .told("what the codes are multiplied by: one number, one an output channel, or one a "
+                  "block of 128 by 128",
+                  {"[out_features] | [1] | [out_features / 128, in_features / 128]", "fp32"},
+                  &C::weight_scale),
+        fields::read("x_scale", &Args::x_scale)
+            .as_numbers()
+            .told("the scale of x; left out, its own amax makes one a row, or, where weight has "
+                  "blocks, one for each 128 columns of a row",
+                  {"[1]", "fp32"}, &C::x_scale),
+        fields::read("bias", &Args::bias)
+            .told("added to each row", {"[out_features]", "bf16|fp32"}, &C::bias),
+        fields::written("y", &Args::y)
+            .told("the output",
+                  {.shape = "[rows..., out_features]", .dtypes = fields::kFloating, .like = "x"},
+                  &C::y),
+        fields::kFastAccumField<Args, C>,
+        fields::kWorkspaceField<Args, C>,
+    };
+};
+
+static_assert(lists_all_members<Fp8LinearInferenceArgs>());
+static_assert(
+    covers_c_struct<CallFields<Fp8LinearInferenceArgs>, jitney_fp8_linear_inference_args>());
 static_assert(lists_all_members<Fp8Recipe>() && lists_all_members<Fp8LinearSaved>());
 static_assert(lists_all_members<Fp8LinearArgs>() && lists_all_members<Fp8LinearBackwardArgs>());
 static_assert(covers_c_struct<CallFields<Fp8Recipe>, jitney_fp8_recipe>());

@@ -22,7 +22,9 @@ Fp8LinearParams form_params(const Fp8LinearPass& pass, const policy::Fp8LinearPr
                             const policy::Fp8LinearChoice& choice) {
     Fp8LinearParams params;
     for (std::size_t i = 0; i < choice.casts.size(); ++i) {
-        if (choice.casts[i]) params.casts[i] = form_params(pass.casts[i]->args, *choice.casts[i]);
+        if (!choice.casts[i]) continue;
+        params.casts[i] = form_params(pass.casts[i]->args, *choice.casts[i]);
+        params.casts[i].codes.by_scale = pass.casts[i]->by_scale ? 1 : 0;
     }
     if (choice.sums) params.sums = form_params(*problem.sums, *choice.sums, pass.sums->x);
     for (std::size_t i = 0; i < choice.products.size(); ++i) {

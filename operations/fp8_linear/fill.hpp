@@ -36,6 +36,11 @@ void for_each_launch(const policy::Fp8LinearChoice& choice, Params& params, cons
     for (std::size_t i = 0; i < choice.casts.size(); ++i) {
         if (!choice.casts[i]) continue;
         const policy::Fp8CastChoice& cast = *choice.casts[i];
+        if (cast.scales) {
+            visit(cast.scales->spec, cast.scales->geometry, 1, ScratchBytes{},
+                  params.casts[i].scales);
+            continue;
+        }
         if (cast.amax) {
             visit(cast.amax->spec, cast.amax->geometry, 1,
                   ScratchBytes{cast.amax->counter_bytes, 0}, params.casts[i].amax);

@@ -17,7 +17,9 @@ namespace jitney {
 void run_on_host(const Fp8LinearPass& pass) {
     for (const auto& cast : pass.casts) {
         // A cast of nothing makes no scale, on a GPU either.
-        if (cast) quantize_on_host(cast->args, cast->is_empty() ? nullptr : cast->state);
+        if (cast) {
+            quantize_on_host(cast->args, cast->is_empty() ? nullptr : cast->state, cast->by_scale);
+        }
     }
     if (pass.update) reference::fp8_update(*pass.update);
     if (pass.sums) reference::column_sums(pass.sums->x, pass.sums->out);
@@ -53,11 +55,19 @@ void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream) {
     path::run(args, stream);
 }
 
+void fp8_linear_inference(const Fp8LinearInferenceArgs& args, Stream stream) {
+    path::run(args, stream);
+}
+
 std::size_t workspace_bytes(const Fp8LinearArgs& args) {
     return path::workspace_bytes(args);
 }
 
 std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args) {
+    return path::workspace_bytes(args);
+}
+
+std::size_t workspace_bytes(const Fp8LinearInferenceArgs& args) {
     return path::workspace_bytes(args);
 }
 
@@ -69,7 +79,12 @@ ExplainedLaunches explain(const Fp8LinearBackwardArgs& args, std::string_view ar
     return path::explain(args, arch);
 }
 
+ExplainedLaunches explain(const Fp8LinearInferenceArgs& args, std::string_view arch) {
+    return path::explain(args, arch);
+}
+
 template class JITNEY_API Plan<Fp8LinearArgs>;
 template class JITNEY_API Plan<Fp8LinearBackwardArgs>;
+template class JITNEY_API Plan<Fp8LinearInferenceArgs>;
 
 }  // namespace jitney

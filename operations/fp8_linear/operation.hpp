@@ -113,4 +113,12 @@ struct OperationOf<Fp8LinearBackwardArgs> : Fp8LinearOperation<Fp8LinearBackward
     }
 };
 
+template <>
+struct OperationOf<Fp8LinearInferenceArgs> : Fp8LinearOperation<Fp8LinearInferenceArgs> {
+    static constexpr std::string_view name = "fp8_linear_inference";
+    static const Device& device(const Fp8LinearInferenceArgs& args) noexcept {
+        return args.x.device;
+    }
+};
+
 }  // namespace jitney

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/arithmetic.hpp"
+#include "kernel_sources/fp8/quantize_scales.h"
 #include "kernel_sources/fp8/scale.h"
 #include "kernel_sources/fp8/state.h"
 #include "operations/check.hpp"
@@ -44,14 +46,23 @@ class OwnCodes {
         const std::int64_t stride = (matrix.shape[1] + 15) / 16 * 16;
         const Tensor codes = Tensor::strided(next_, format, {matrix.shape[0], matrix.shape[1]},
                                              {stride, 1}, matrix.device);
-        const auto taken = static_cast<std::size_t>(matrix.shape[0] * stride);
-        if (next_ != nullptr) next_ += taken;
-        bytes_ += taken;
+        advance(static_cast<std::size_t>(matrix.shape[0] * stride));
         return codes;
+    }
+    // fp32 [rows, cols], column by column, as products read them fastest.
+    Tensor take_scales(std::int64_t rows, std::int64_t cols, const Device& device) {
+        const Tensor scales = Tensor::strided(next_, DType::fp32, {rows, cols}, {1, rows}, device);
+        advance(static_cast<std::size_t>(rows * cols) * sizeof(float));
+        return scales;
     }
     std::size_t bytes() const noexcept { return bytes_; }
 
   private:
+    void advance(std::size_t taken) noexcept {
+        if (next_ != nullptr) next_ += taken;
+        bytes_ += taken;
+    }
+
     std::byte* next_;
     std::size_t bytes_ = 0;
 };
@@ -178,6 +189,57 @@ Fp8LinearPass pass_of(const Fp8LinearBackwardArgs& args, void* memory) {
                               number_at(scales, 0)};
     }
     if (args.grad_bias && grad_y.shape[1] != 0) pass.sums = {grad_y, *args.grad_bias};
+    return pass;
+}
+
+namespace {
+
+// One number for each row and each block of columns.
+Tensor repeated(const Tensor& number, std::int64_t rows, std::int64_t blocks) {
+    return Tensor::strided(number.data, DType::fp32, {rows, blocks}, {0, 0}, number.device);
+}
+
+// What a product takes as scale_b.
+Tensor product_scale(const Tensor& weight_scale, bool blocks) {
+    Tensor scale = weight_scale;
+    if (!blocks && scale.ndim == 2) scale.ndim = 1;  // [out_features, 1]
+    return scale;
+}
+
+}  // namespace
+
+Fp8LinearPass pass_of(const Fp8LinearInferenceArgs& args, void* memory) {
+    Fp8LinearPass pass;
+    if (args.y.elements() == 0) return pass;
+    const Tensor x = matrix("x", args.x);
+    const std::int64_t rows = x.shape[0];
+    const bool blocks = checks::has_blocks(args);
+    const std::int64_t across = ceil_div(x.shape[1], std::int64_t{kFp8ScaleCols});
+    OwnCodes own(memory);
+    Fp8LinearCast& cast = pass.casts[0].emplace();
+    cast.args.x = x;
+    cast.args.out = own.take(x, DType::fp8_e4m3);
+
+    Fp8GemmArgs& product = pass.products[0].emplace();
+    product.a = *cast.args.out;
+    product.b = args.weight;
+    product.trans_b = true;
+    product.out = matrix("y", args.y);
+    product.bias = args.bias;
+    product.fast_accum = args.fast_accum;
+    product.scale_b = product_scale(args.weight_scale, blocks);
+    if (args.x_scale) {
+        cast.args.multiplier = args.x_scale;
+        cast.by_scale = true;
+        product.scale_a = blocks ? repeated(*args.x_scale, rows, across) : args.x_scale;
+    } else {
+        cast.args.dynamic = true;
+        cast.args.granularity = blocks ? Fp8Granularity::group : Fp8Granularity::row;
+        Tensor scales = own.take_scales(rows, blocks ? across : 1, x.device);
+        if (!blocks) scales.ndim = 1;
+        cast.args.scale = product.scale_a = scales;
+    }
+    pass.code_bytes = own.bytes();
     return pass;
 }
 

@@ -18,6 +18,7 @@ namespace jitney {
 struct Fp8LinearCast {
     Fp8QuantizeArgs args;
     float* state = nullptr;
+    bool by_scale = false;  // the multiplier is 1 / the number that args have for it
 
     bool is_empty() const noexcept { return args.x.elements() == 0; }
 };
@@ -37,6 +38,8 @@ struct Fp8LinearPass {
 // Of checked arguments. `codes`: the call's own memory, aligned to 16 bytes; null: not known.
 Fp8LinearPass pass_of(const Fp8LinearArgs& args, void* codes);
 Fp8LinearPass pass_of(const Fp8LinearBackwardArgs& args, void* codes);
+// Its codes have their scales behind them.
+Fp8LinearPass pass_of(const Fp8LinearInferenceArgs& args, void* codes);
 
 policy::Fp8LinearProblem problem_of(const Fp8LinearPass& pass);
 

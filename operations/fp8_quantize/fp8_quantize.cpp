@@ -6,7 +6,7 @@
 
 namespace jitney {
 
-void quantize_on_host(const Fp8QuantizeArgs& args, float* state) {
+void quantize_on_host(const Fp8QuantizeArgs& args, float* state, bool by_scale) {
     reference::Fp8Quantize call;
     call.x = checks::as_matrix({"x", args.x, ""});
     if (args.out) call.out = checks::as_matrix({"out", *args.out, ""});
@@ -18,6 +18,7 @@ void quantize_on_host(const Fp8QuantizeArgs& args, float* state) {
     call.granularity = static_cast<reference::Fp8Granularity>(args.granularity);
     call.power_of_two = args.power_of_two;
     call.state = state;
+    call.by_scale = by_scale;
     reference::fp8_quantize(call);
 }
 

@@ -20,8 +20,8 @@ inline void set_numbers_of_nothing(const Fp8QuantizeArgs& args, Stream stream) {
     set_number(args.scale, 1.0f, stream);
 }
 
-// `state`: as of reference::Fp8Quantize.
-void quantize_on_host(const Fp8QuantizeArgs& args, float* state = nullptr);
+// `state` and `by_scale`: as of reference::Fp8Quantize.
+void quantize_on_host(const Fp8QuantizeArgs& args, float* state = nullptr, bool by_scale = false);
 
 template <>
 struct OperationOf<Fp8QuantizeArgs> {

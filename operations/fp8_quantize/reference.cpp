@@ -173,6 +173,7 @@ void fp8_quantize(const Fp8Quantize& call) {
             return write_parts(call, kFp8ScaleCols, kFp8ScaleCols);
     }
     float multiplier = call.multiplier && !call.dynamic ? *number(*call.multiplier) : 1.0F;
+    if (call.by_scale) multiplier = 1.0F / multiplier;
     if (call.state != nullptr) multiplier = call.state[kFp8StateMultiplier];
     const bool is_new = call.state != nullptr && multiplier == 0.0F;
     if (call.amax || call.dynamic || is_new) {

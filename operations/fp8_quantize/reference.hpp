@@ -26,6 +26,7 @@ struct Fp8Quantize {
     // The row of a state, whose multiplier is read instead: one of 0 has no history, and x is cast
     // by its own amax, which the row receives in it.
     float* state = nullptr;
+    bool by_scale = false;  // `multiplier` has its inverse
 };
 
 // Throws Error(invalid_argument) where shapes disagree.

@@ -343,5 +343,25 @@ TEST_CASE("Each member of jitney_fp8_linear_backward_args arrives") {
     CHECK(args.workspace.bytes == 77);
 }
 
+#define FP8_LINEAR_INFERENCE(X) X(x) X(weight) X(weight_scale) X(x_scale) X(bias) X(y)
+
+TEST_CASE("Each member of jitney_fp8_linear_inference_args arrives") {
+    static_assert(kFields<Fp8LinearInferenceArgs> == 0 FP8_LINEAR_INFERENCE(ONE) + 2);
+    Tensors tensors;
+    char memory = 0;
+    jitney_fp8_linear_inference_args c = {};
+    c.size = sizeof c;
+    FP8_LINEAR_INFERENCE(GIVE)
+    c.fast_accum = 1;
+    c.workspace = &memory;
+    c.workspace_bytes = 77;
+    const c_abi::Arguments<Fp8LinearInferenceArgs> made(&c, "");
+    const Fp8LinearInferenceArgs& args = made.args();
+    FP8_LINEAR_INFERENCE(FIND)
+    CHECK(args.fast_accum);
+    CHECK(args.workspace.data == &memory);
+    CHECK(args.workspace.bytes == 77);
+}
+
 }  // namespace
 }  // namespace jitney

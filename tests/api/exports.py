@@ -53,6 +53,8 @@ EXPECTED = [
     "jitney::Plan<jitney::Fp8GemmArgs>::run(",
     "jitney::Plan<jitney::Fp8LinearArgs>::run(",
     "jitney::Plan<jitney::Fp8LinearBackwardArgs>::run(",
+    "jitney::Plan<jitney::Fp8LinearInferenceArgs>::run(",
+    "jitney::fp8_linear_inference(",
     "jitney::Scope::Scope(",
     "jitney::Tensor::contiguous(",
     "typeinfo for jitney::Error",

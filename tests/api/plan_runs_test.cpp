@@ -142,7 +142,7 @@ TEST_CASE("a run of a plan refuses what the call would, and else gives its resul
 
 TEST_CASE_TEMPLATE("a plan of the host refuses what the call would, and else gives its results",
                    Args, AttentionArgs, RotaryArgs, AppendKvArgs, Fp8QuantizeArgs, Fp8GemmArgs,
-                   Fp8LinearArgs, Fp8LinearBackwardArgs) {
+                   Fp8LinearArgs, Fp8LinearBackwardArgs, Fp8LinearInferenceArgs) {
     check_runs_on_host<Args>();
 }
 

@@ -111,6 +111,9 @@ TEST_CASE("scenario: fp8_linear calls that differ in one field" * doctest::skip(
 TEST_CASE("scenario: fp8_linear_backward calls that differ in one field" * doctest::skip()) {
     check_operation<Fp8LinearBackwardArgs>(10, 40);
 }
+TEST_CASE("scenario: fp8_linear_inference calls that differ in one field" * doctest::skip()) {
+    check_operation<Fp8LinearInferenceArgs>(8, 30);
+}
 
 TEST_CASE("a call is served as if no other went before, whatever differs") {
     const TemporaryDirectory cache;

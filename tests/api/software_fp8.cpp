@@ -35,6 +35,7 @@ void write_codes_of_rows(std::string_view image, const Fp8QuantizeParams& p, std
             tensor_of(p.transposed + first, out, {cols, rows}, {p.transposed_stride, 1});
     }
     call.multiplier = number_of(p.multiplier);
+    call.by_scale = p.by_scale != 0;
     call.scale = codes != kNoCodes ? number_of(p.scale) : std::nullopt;
     reference::fp8_quantize(call);
 }

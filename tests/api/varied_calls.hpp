@@ -48,5 +48,7 @@ template <>
 std::deque<VariedCall<Fp8LinearArgs>> varied_calls();
 template <>
 std::deque<VariedCall<Fp8LinearBackwardArgs>> varied_calls();
+template <>
+std::deque<VariedCall<Fp8LinearInferenceArgs>> varied_calls();
 
 }  // namespace jitney::tests

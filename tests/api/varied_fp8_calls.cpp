@@ -187,6 +187,35 @@ Fp8LinearBackwardArgs gradient_of_input(CallArena& arena) {
     return args;
 }
 
+// A scale an output channel, in a column of a matrix.
+Fp8LinearInferenceArgs served_layer(CallArena& arena) {
+    Fp8LinearInferenceArgs args;
+    args.x = arena.numbers(DType::bf16, {kRows, kIn});
+    args.weight = arena.numbers(DType::fp8_e4m3, {kOut, kIn});
+    args.weight_scale = arena.numbers(DType::fp32, {kOut, 1});
+    args.bias = arena.numbers(DType::bf16, {kOut});
+    args.y = arena.zeros(DType::bf16, {kRows, kOut});
+    return args;
+}
+
+Fp8LinearInferenceArgs served_layer_of_one_scale(CallArena& arena) {
+    Fp8LinearInferenceArgs args = served_layer(arena);
+    args.weight_scale = arena.numbers(DType::fp32, {1});
+    args.x_scale = arena.numbers(DType::fp32, {1});
+    args.bias.reset();
+    args.workspace = arena.workspace(std::size_t{1} << 17);
+    return args;
+}
+
+Fp8LinearInferenceArgs served_layer_of_blocks(CallArena& arena) {
+    Fp8LinearInferenceArgs args;
+    args.x = arena.numbers(DType::fp32, {3, kRows, 144});
+    args.weight = arena.numbers(DType::fp8_e4m3, {kOut, 144});
+    args.weight_scale = arena.numbers(DType::fp32, {1, 2});
+    args.y = arena.zeros(DType::fp32, {3, kRows, kOut});
+    return args;
+}
+
 }  // namespace
 
 template <>
@@ -233,6 +262,15 @@ std::deque<VariedCall<Fp8LinearBackwardArgs>> varied_calls() {
     std::deque<VariedCall<Fp8LinearBackwardArgs>> calls;
     add_call(calls, "delayed", &gradients);
     add_call(calls, "dynamic, of the input", &gradient_of_input);
+    return calls;
+}
+
+template <>
+std::deque<VariedCall<Fp8LinearInferenceArgs>> varied_calls() {
+    std::deque<VariedCall<Fp8LinearInferenceArgs>> calls;
+    add_call(calls, "a scale a channel", &served_layer);
+    add_call(calls, "one scale", &served_layer_of_one_scale);
+    add_call(calls, "a scale a block", &served_layer_of_blocks);
     return calls;
 }
 

@@ -108,6 +108,8 @@ static void sizes_of_all_structs(void) {
     CHECK_SIZES(jitney_fp8_linear_args, jitney_fp8_linear, sizeof(jitney_fp8_linear_args), 0);
     CHECK_SIZES(jitney_fp8_linear_backward_args, jitney_fp8_linear_backward,
                 sizeof(jitney_fp8_linear_backward_args), 0);
+    CHECK_SIZES(jitney_fp8_linear_inference_args, jitney_fp8_linear_inference,
+                sizeof(jitney_fp8_linear_inference_args), 0);
 }
 
 static void enumerators(void) {

@@ -97,9 +97,32 @@ struct Fp8LinearBackwardArgs {
     Workspace workspace = {};
 };
 
+// The layer of a checkpoint whose weight is in FP8 already: y = x weight^T + bias, without a state.
+// x is cast in the same call, by a scale that is given or by its own amax.
+struct Fp8LinearInferenceArgs {
+    Tensor x;       // [..., in_features]: bf16, fp16 or fp32; cast to E4M3
+    Tensor weight;  // [out_features, in_features]: fp8_e4m3 or fp8_e5m2
+    // fp32, of any strides: what the codes of weight are multiplied by.
+    //     one number                              all of weight
+    //     [out_features], [out_features, 1]       an output channel
+    //     [ceil(out_features / 128), ceil(in_features / 128)]    a block of 128 by 128
+    Tensor weight_scale;
+    // One fp32, which a calibration found: the codes of x are those of x / x_scale. Left out, each
+    // row of x has a scale of its own; where weight has one a block, each 128 columns of a row.
+    // fp8_quantize.hpp says what dynamic scales are.
+    std::optional<Tensor> x_scale;
+    std::optional<Tensor> bias;  // [out_features]: bf16 or fp32
+    Tensor y;                    // [..., out_features]: bf16, fp16 or fp32
+    bool fast_accum = false;     // as of fp8_gemm
+    // The caller's memory for the codes of x, their scales, partial sums and counters; else the
+    // library's own.
+    Workspace workspace = {};
+};
+
 // How large a workspace of the caller's has to be for this call; 0 where it needs none.
 JITNEY_API std::size_t workspace_bytes(const Fp8LinearArgs& args);
 JITNEY_API std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args);
+JITNEY_API std::size_t workspace_bytes(const Fp8LinearInferenceArgs& args);
 
 // Run on the GPU, or on the reference backend for host tensors. What is written, the state too,
 // shares memory with nothing else of the call; what is only read may. A call without rows or
@@ -108,9 +131,12 @@ JITNEY_API std::size_t workspace_bytes(const Fp8LinearBackwardArgs& args);
 // where arguments can't be meant, before anything is launched.
 JITNEY_API void fp8_linear(const Fp8LinearArgs& args, Stream stream = nullptr);
 JITNEY_API void fp8_linear_backward(const Fp8LinearBackwardArgs& args, Stream stream = nullptr);
+JITNEY_API void fp8_linear_inference(const Fp8LinearInferenceArgs& args, Stream stream = nullptr);
 
 // Which kernels a call would launch: explain.hpp says how such questions are asked.
 JITNEY_API ExplainedLaunches explain(const Fp8LinearArgs& args, std::string_view arch = {});
 JITNEY_API ExplainedLaunches explain(const Fp8LinearBackwardArgs& args, std::string_view arch = {});
+JITNEY_API ExplainedLaunches explain(const Fp8LinearInferenceArgs& args,
+                                     std::string_view arch = {});
 
 }  // namespace jitney

@@ -449,8 +449,34 @@ jitney_status jitney_fp8_linear_plan_create(const jitney_fp8_linear_args* args, 
 jitney_status jitney_fp8_linear_plan_run(const jitney_plan* plan,
                                          const jitney_fp8_linear_args* args, jitney_stream stream);
 
-/* The gradients of that call. The fields are those of jitney::Fp8LinearBackwardArgs; of the three
-   gradients those that are not wanted are NULL. */
+/* y = x weight^T + bias where weight is in FP8 already, as checkpoints have it; x is cast on the
+   way. The fields are those of jitney::Fp8LinearInferenceArgs. */
+typedef struct jitney_fp8_linear_inference_args {
+    size_t size;                  /* sizeof(jitney_fp8_linear_inference_args) */
+    const DLTensor* x;            /* [..., in_features]: bf16, fp16 or fp32 */
+    const DLTensor* weight;       /* [out_features, in_features]: e4m3fn or e5m2 */
+    const DLTensor* weight_scale; /* fp32: [1], [out_features], or both sizes divided by 128 */
+    const DLTensor* x_scale;      /* one fp32; NULL: x is cast by its own amax */
+    const DLTensor* bias;         /* [out_features]: bf16 or fp32; may be NULL */
+    const DLTensor* y;            /* [..., out_features] */
+    int32_t fast_accum;
+    int32_t reserved; /* 0 */
+    void* workspace;  /* see jitney_init_workspace; NULL: the library's own */
+    size_t workspace_bytes;
+} jitney_fp8_linear_inference_args;
+
+jitney_status jitney_fp8_linear_inference(const jitney_fp8_linear_inference_args* args,
+                                          jitney_stream stream);
+jitney_status jitney_fp8_linear_inference_workspace(const jitney_fp8_linear_inference_args* args,
+                                                    size_t* bytes);
+jitney_status jitney_fp8_linear_inference_plan_create(const jitney_fp8_linear_inference_args* args,
+                                                      jitney_plan** plan);
+jitney_status jitney_fp8_linear_inference_plan_run(const jitney_plan* plan,
+                                                   const jitney_fp8_linear_inference_args* args,
+                                                   jitney_stream stream);
+
+/* The gradients of jitney_fp8_linear. The fields are those of jitney::Fp8LinearBackwardArgs; of the
+   three gradients those that are not wanted are NULL. */
 typedef struct jitney_fp8_linear_backward_args {
     size_t size;            /* sizeof(jitney_fp8_linear_backward_args) */
     const DLTensor* grad_y; /* [..., out_features]: bf16, fp16 or fp32 */
@@ -500,6 +526,8 @@ jitney_status jitney_explain_fp8_linear(const jitney_fp8_linear_args* args, cons
                                         const char** json);
 jitney_status jitney_explain_fp8_linear_backward(const jitney_fp8_linear_backward_args* args,
                                                  const char* arch, const char** json);
+jitney_status jitney_explain_fp8_linear_inference(const jitney_fp8_linear_inference_args* args,
+                                                  const char* arch, const char** json);
 
 /* Every operation and its arguments as JSON, which `jitney ops --json` prints: what a binding can
    be made of. jitney/operations.hpp says what its members mean; `c` has where each field stands in

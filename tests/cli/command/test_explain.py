@@ -22,6 +22,7 @@ SHORTEST = {
     "fp8-gemm": ["--a", "64,64", "--b", "64,64"],
     "fp8-linear": ["--x", "64,64", "--weight", "32,64"],
     "fp8-linear-backward": ["--grad-y", "64,96", "--x-codes", "64,128"],
+    "fp8-linear-inference": ["--x", "16,4096", "--weight", "4096,4096"],
 }
 
 

@@ -9,7 +9,7 @@ import support
 from support import bf16, read_safetensors, safetensors
 
 OPERATIONS = ["attention", "rotary", "append-kv", "merge-states", "fp8-quantize", "fp8-gemm", "fp8-linear",
-              "fp8-linear-backward"]
+              "fp8-linear-backward", "fp8-linear-inference"]
 
 
 def numbers(seed, *shape):
