@@ -1,5 +1,7 @@
 """Cells of attention and rotary embedding beside torch, and which class measures which mode."""
 import ctypes
+import itertools
+import random
 
 import torch
 import torch.nn.functional as F
@@ -198,6 +200,48 @@ class Ragged(Dense):
         return {"TFLOPS": {n: work.get(n, self.work) * self.shape.flops() / us / 1e6 for n, us in times.items()}}
 
 
+class Mixed(Dense):
+    """Packed requests of few queries, beside Jitney's dense decode of as many keys, in which every
+    request has as many queries as the one with the most."""
+
+    against = ("dense",)
+
+    def measure(self):
+        s = self.shape
+        lengths = shapes.mixed_lengths(s, random)
+        self.keys = sum(keys for _, keys in lengths)
+        ends = [[0, *itertools.accumulate(each)] for each in zip(*lengths)]
+
+        def packed(rows, heads):
+            return torch.randn(rows, heads, s.head_dim, device="cuda", dtype=DTYPE)
+
+        q, k, v = packed(ends[0][-1], s.q_heads), packed(self.keys, s.kv_heads), packed(self.keys, s.kv_heads)
+        out = poisoned(q)
+        q_ends, k_ends = (torch.tensor(each, device="cuda", dtype=torch.int32) for each in ends)
+        call = self.library.attention(
+            q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out), qo_indptr=tensor_of(q_ends),
+            kv_indptr=tensor_of(k_ends), max_kv_len=s.kv_len, causal=int(s.causal),
+        )
+        kv_lens = torch.tensor([keys for _, keys in lengths], device="cuda", dtype=torch.int32)
+        dense = self.call(*self.tensors(), kv_lens=tensor_of(kv_lens))
+        for contender in (call, dense):
+            self.bring_workspace([contender])
+
+        def check():
+            requests = [
+                (q[a:b], k[c:d], v[c:d], out[a:b], None)
+                for a, b, c, d in zip(ends[0], ends[0][1:], ends[1], ends[1][1:])
+            ]
+            return accuracy.check_attention(requests, s.kv_heads, s.causal)
+
+        checked = self.checked(on_stream(call), check)
+        return self.figures(self.timed({"jitney": [on_stream(call)], "dense": [on_stream(dense)]}, True), *checked)
+
+    def rates(self, times):
+        read = 4 * self.keys * self.shape.kv_heads * self.shape.head_dim
+        return {"GBps": {name: read / us / 1e3 for name, us in times.items()}}
+
+
 class Mask(Dense):
     """A 3-D mask: random, beside no mask; causal in disguise, beside causal."""
 
@@ -354,6 +398,7 @@ KINDS = {
     "rotary": Rotary,
     "paged": Paged,
     "ragged": Ragged,
+    "mixed": Mixed,
     "mask": Mask,
     "window": Window,
     "pages": Paged,

@@ -136,6 +136,21 @@ def ragged_lengths(shape):
     return [6144, 3584, 2816, 2048, 1792, 896, 640, 384, 128, 1]
 
 
+def mixed():
+    """Packed requests of few queries, whose lengths are in mixed_lengths(), beside dense decode."""
+    yield Attention("mixed", 4, 32, 8, 1, 32768, 128)
+    yield Attention("mixed", 32, 32, 8, 1, 4096, 128)
+    yield Attention("mixed", 32, 32, 8, 4, 4096, 128, True)
+    yield Attention("mixed", 64, 32, 8, 8, 16384, 128, True, "random")
+
+
+def mixed_lengths(shape, random):
+    """(queries, keys) of each request; a shape has the most of them. `random` has randint()."""
+    if shape.variant != "random":
+        return [(shape.q_len, shape.kv_len)] * shape.batch
+    return [(random.randint(1, shape.q_len), random.randint(512, shape.kv_len)) for _ in range(shape.batch)]
+
+
 def mask():
     for head_dim, heads in ((64, 32), (128, 16), (256, 8)):
         for variant, causal in (("random mask", False), ("causal as a mask", True)):
@@ -317,6 +332,7 @@ MODES = {
     "rotary": rotary,
     "paged": paged,
     "ragged": ragged,
+    "mixed": mixed,
     "mask": mask,
     "window": window,
     "pages": pages,

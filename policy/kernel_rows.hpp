@@ -212,3 +212,16 @@ JITNEY_KERNEL(fp8_gemm_wgmma,
                              kFp8Scales, omitted(integer("pieces", {1, 4})), option("grouped")},
                .shared_bytes = [](const Values& of) { return fp8_wgmma_tiles(of).bytes(); },
                .why_not = why_not_fp8_wgmma})
+
+JITNEY_KERNEL(attn_decode_cluster,
+              {.operation = "attention",
+               .source = "attention/decode_cluster.cuh",
+               .minimum_arch = 90,
+               .exact_arch = Arch{90, 'a'},
+               .constants = {head_dim(256, 8), format(k16Bit), tile({16, 16}, {16, 64, 16}),
+                             stages(3, 16), kQueries, kKv, kCausal, kMask, kWindow, kSoftcap,
+                             kAlibi, kSinks, kAppend, kLogits},
+               .shared_bytes = [](const Values& of) {
+                   return decode_cluster_shared_bytes(of["head_dim"], of["tile_m"], of["tile_n"],
+                                                      of["stages"]);
+               }})

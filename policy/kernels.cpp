@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "kernel_sources/attention/append_kv.h"
+#include "kernel_sources/attention/decode_cluster.h"
 #include "kernel_sources/attention/layout.h"
 #include "kernel_sources/attention/mask_bits.h"
 #include "kernel_sources/attention/prefill_wgmma.h"

@@ -13,6 +13,13 @@ JITNEY_DEVICE unsigned block_in_cluster() {
     return rank;
 }
 
+// How many blocks it has: 1 without a cluster.
+JITNEY_DEVICE unsigned blocks_in_cluster() {
+    unsigned blocks;
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    return blocks;
+}
+
 // Until all threads of the cluster have come; they see what the others did before. No block may end
 // while others reach into its memory.
 JITNEY_DEVICE void cluster_arrive() {
@@ -43,6 +50,20 @@ JITNEY_DEVICE void store_in_cluster(SharedAddress there, SharedAddress there_bar
         "[%1];" ::"r"(there),
         "r"(there_barrier), "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3])
         : "memory");
+}
+
+// Loads from such an address, a multiple of the bytes loaded. Several are under way at a time.
+JITNEY_DEVICE void cluster_load(float (&to)[2], SharedAddress there) {
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(to[0]), "=f"(to[1])
+                 : "r"(there)
+                 : "memory");
+}
+JITNEY_DEVICE void cluster_load(float (&to)[4], SharedAddress there) {
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(there)
+                 : "memory");
 }
 
 }  // namespace jitney

@@ -41,10 +41,11 @@ Spec make_spec(KernelId kernel, const AttentionProblem& p, const AttentionTile& 
     return spec;
 }
 
+// Blocks of a cluster need none.
 AttentionWorkspace workspace_of(const AttentionProblem& p, int tile_m, std::int64_t tiles,
-                                int splits) {
-    if (splits == 1) return {};
-    const auto rows = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(splits) *
+                                const Splits& splits) {
+    if (splits.blocks == splits.cluster) return {};
+    const auto rows = static_cast<std::size_t>(tiles) * static_cast<std::size_t>(splits.blocks) *
                       static_cast<std::size_t>(tile_m);
     return {static_cast<std::size_t>(tiles) * 4, rows * static_cast<std::size_t>(p.head_dim) * 4,
             rows * 8, 0};
@@ -132,7 +133,9 @@ void add_mask_bits(AttentionChoice& choice, const MaskSizes& mask, const DeviceF
 void divide_keys(const AttentionProblem& p, const AttentionTile& tile, std::int64_t tiles,
                  const DeviceFacts& facts, AttentionChoice& choice) {
     if (!p.batch_invariant) {
-        choice.splits = attention_splits(p, tile, tiles, facts);
+        const Splits splits = decode_splits(choice.spec.kernel, p, tile, tiles, facts);
+        choice.splits = splits.blocks;
+        choice.cluster = splits.cluster;
         return;
     }
     const FixedParts parts = fixed_parts(p, tile);
@@ -162,11 +165,13 @@ Candidate judge(KernelId kernel, const AttentionProblem& p, const DeviceFacts& f
     const Candidate of_size = judge_head_dim(kernel, p.head_dim);
     if (!of_size.accepted()) return of_size;
     if (is_mma(kernel) && !p.aligned) return reject(Reason::not_aligned);
-    if (is_decode(kernel) && p.packed) return reject(Reason::packed_queries);
+    if (p.packed && is_decode(kernel) && (kernel != KernelId::attn_decode_cluster || p.append)) {
+        return reject(Reason::packed_queries);
+    }
     const bool wgmma = kernel == KernelId::attn_prefill_wgmma;
     if (wgmma && !p.mapped) return reject(Reason::not_mapped);
     if (!is_decode(kernel) && p.append) return reject(Reason::append_needs_decode);
-    if (is_decode(kernel) && p.q_len > kMaxDecodeQueries) {
+    if (is_decode(kernel) && !p.packed && p.q_len > kMaxDecodeQueries) {
         return reject(Reason::too_many_queries, p.q_len, kMaxDecodeQueries);
     }
     AttentionTile& tile = fitting.tile;
@@ -221,18 +226,18 @@ bool prefers_wgmma(const AttentionProblem& p) {
     return product(p.packed ? p.q_len / std::max(p.batch, 1) : p.q_len, together) >= rows;
 }
 
-std::array<KernelId, 5> order_of(const AttentionProblem& p) {
+std::array<KernelId, 6> order_of(const AttentionProblem& p) {
     using enum KernelId;
     if (prefers_decode(p)) {
-        return {attn_decode_mma, attn_prefill_mma, attn_prefill_wgmma, attn_decode_scalar,
-                attn_prefill_scalar};
+        return {attn_decode_cluster, attn_decode_mma,    attn_prefill_mma,
+                attn_prefill_wgmma,  attn_decode_scalar, attn_prefill_scalar};
     }
     if (prefers_wgmma(p)) {
-        return {attn_prefill_wgmma, attn_prefill_mma, attn_decode_mma, attn_prefill_scalar,
-                attn_decode_scalar};
+        return {attn_prefill_wgmma, attn_prefill_mma,    attn_decode_cluster,
+                attn_decode_mma,    attn_prefill_scalar, attn_decode_scalar};
     }
-    return {attn_prefill_mma, attn_prefill_wgmma, attn_decode_mma, attn_prefill_scalar,
-            attn_decode_scalar};
+    return {attn_prefill_mma, attn_prefill_wgmma,  attn_decode_cluster,
+            attn_decode_mma,  attn_prefill_scalar, attn_decode_scalar};
 }
 
 AttentionChoice choice_of(const AttentionProblem& problem, const Fitting& fitting,
@@ -246,7 +251,7 @@ AttentionChoice choice_of(const AttentionProblem& problem, const Fitting& fittin
     choice.row_tiles = static_cast<int>(row_tiles.each);
     const std::int64_t tiles = row_tiles.all();
     if (is_decode(kernel)) divide_keys(problem, tile, tiles, facts, choice);
-    choice.workspace = workspace_of(problem, tile.m, tiles, choice.splits);
+    choice.workspace = workspace_of(problem, tile.m, tiles, {choice.splits, choice.cluster});
     if (problem.packed) {
         choice.work_map = helper_choice(KernelId::attn_work_map, kWorkMapThreads, facts);
         choice.workspace.map_bytes = 8 * static_cast<std::size_t>(choice.row_tiles);
@@ -254,6 +259,7 @@ AttentionChoice choice_of(const AttentionProblem& problem, const Fitting& fittin
     if (reads_mask_bits(kernel, problem)) add_mask_bits(choice, problem.mask_sizes, facts);
     choice.geometry.grid[0] = static_cast<unsigned>(tiles * choice.splits);
     choice.geometry.block[0] = kAttentionThreads;
+    choice.geometry.cluster[0] = static_cast<unsigned>(choice.cluster);
     choice.geometry.shared_bytes = tile.shared_bytes;
     if (kernel == KernelId::attn_prefill_wgmma) {
         set_staying_blocks(problem, tiles, tile, facts, choice);

@@ -14,11 +14,12 @@ namespace jitney::policy {
 
 // Of the kernels of attention, those for few queries and many keys, and those on the tensor cores.
 constexpr bool is_decode(KernelId kernel) noexcept {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_scalar;
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_cluster ||
+           kernel == KernelId::attn_decode_scalar;
 }
 constexpr bool is_mma(KernelId kernel) noexcept {
-    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_prefill_mma ||
-           kernel == KernelId::attn_prefill_wgmma;
+    return kernel == KernelId::attn_decode_mma || kernel == KernelId::attn_decode_cluster ||
+           kernel == KernelId::attn_prefill_mma || kernel == KernelId::attn_prefill_wgmma;
 }
 
 // The first query of each request and the end of the last, in memory of the caller's: what stood
@@ -109,6 +110,7 @@ struct AttentionChoice {
     int heads_at_a_time = 0;  // attn_prefill_wgmma: heads whose tiles take turns
     int row_tiles = 0;
     int splits = 1;      // blocks a tile, among which its keys are divided
+    int cluster = 1;     // of these, those that form a cluster: all of them, or one
     int split_keys = 0;  // batch-invariant: keys of a part at least, a multiple of the keys a step;
     int split_parts = 0;  // and parts at most. 0: as many parts as splits
     AttentionWorkspace workspace;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel_sources/attention/decode_cluster.h"
+
 namespace jitney::policy {
 namespace {
 
@@ -16,6 +18,8 @@ constexpr std::int64_t kBytes = 200;
 constexpr std::int64_t kStart = 200;
 constexpr std::int64_t kMerge = 50;
 constexpr std::int64_t kPart = 10;
+// What it costs that the blocks of a cluster merge (docs/hopper_decode.md).
+constexpr std::int64_t kClusterMerge = 30;
 
 struct Model {
     std::int64_t tiles;
@@ -30,12 +34,18 @@ struct Model {
         return kStart + std::max(block_steps * step_time, memory);
     }
 
-    std::int64_t time(std::int64_t splits) const {
-        const std::int64_t block_steps = ceil_div(steps, splits);
-        const std::int64_t blocks = tiles * splits;
+    std::int64_t time(const Splits& splits) const {
+        const std::int64_t block_steps = ceil_div(steps, splits.blocks);
+        const std::int64_t blocks = tiles * splits.blocks;
         std::int64_t total = blocks / slots * wave(slots, block_steps);
         if (blocks % slots != 0) total += wave(blocks % slots, block_steps);
-        return splits == 1 ? total : total + kMerge + kPart * splits;
+        if (splits.blocks == 1) return total;
+        return total + (splits.cluster > 1 ? kClusterMerge : kMerge + kPart * splits.blocks);
+    }
+
+    // As few splits as have as many steps as `wanted` would have: none is left without keys.
+    int splits_of(std::int64_t wanted) const {
+        return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));
     }
 };
 
@@ -48,11 +58,11 @@ int blocks_an_sm(const AttentionProblem& problem, const AttentionTile& tile,
 
 }  // namespace
 
-int attention_splits(const AttentionProblem& problem, const AttentionTile& tile, std::int64_t tiles,
-                     const DeviceFacts& facts) {
+Splits decode_splits(KernelId kernel, const AttentionProblem& problem, const AttentionTile& tile,
+                     std::int64_t tiles, const DeviceFacts& facts) {
     const std::int64_t steps = ceil_div(problem.kv_len, tile.keys_a_step);
     // Nothing to divide, or more tiles than twice the blocks wanted below.
-    if (steps <= 1 || tiles == 0 || tiles > 2 * facts.sm_count) return 1;
+    if (steps <= 1 || tiles == 0 || tiles > 2 * facts.sm_count) return {};
     const std::int64_t bytes = problem.format == 0 ? 4 : 2;
     const Model model = {
         tiles,
@@ -61,22 +71,28 @@ int attention_splits(const AttentionProblem& problem, const AttentionTile& tile,
         facts.sm_count,
         static_cast<std::int64_t>(facts.sm_count) * blocks_an_sm(problem, tile, facts),
         problem.paged ? kPagedStep : kStep};
-    std::int64_t best = 1;
-    std::int64_t best_time = model.time(1);
-    // Half a block an SM, one, two, and the multiples of it that fill whole waves.
-    for (const std::int64_t blocks : {model.sm_count / 2, model.sm_count, 2 * model.sm_count,
-                                      3 * model.sm_count, 4 * model.sm_count}) {
-        const std::int64_t wanted = std::min(blocks / tiles, steps);
-        if (wanted <= best) continue;
-        // As few splits as have that many steps: none is left without keys.
-        const std::int64_t splits = ceil_div(steps, ceil_div(steps, wanted));
+    Splits best;
+    std::int64_t best_time = model.time(best);
+    const auto consider = [&](const Splits& splits) {
         const std::int64_t time = model.time(splits);
         if (time < best_time) {
             best = splits;
             best_time = time;
         }
+    };
+    if (kernel == KernelId::attn_decode_cluster) {
+        for (int wanted = 2; wanted <= kMostClusterBlocks && wanted <= steps; ++wanted) {
+            const int splits = model.splits_of(wanted);
+            consider({splits, splits});
+        }
     }
-    return static_cast<int>(best);
+    // Half a block an SM, one, two, and the multiples of it that fill whole waves.
+    for (const std::int64_t blocks : {model.sm_count / 2, model.sm_count, 2 * model.sm_count,
+                                      3 * model.sm_count, 4 * model.sm_count}) {
+        const std::int64_t wanted = std::min(blocks / tiles, steps);
+        if (wanted > best.blocks) consider({model.splits_of(wanted), 1});
+    }
+    return best;
 }
 
 FixedParts fixed_parts(const AttentionProblem& problem, const AttentionTile& tile) {

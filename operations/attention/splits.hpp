@@ -5,9 +5,14 @@
 
 namespace jitney::policy {
 
-// At least 1, and never more than leave every split a step of keys.
-int attention_splits(const AttentionProblem& problem, const AttentionTile& tile, std::int64_t tiles,
-                     const DeviceFacts& facts);
+struct Splits {
+    int blocks = 1;   // a tile
+    int cluster = 1;  // blocks of a cluster: all of a tile, or one
+};
+
+// At least one block, and never more than leave every split a step of keys.
+Splits decode_splits(KernelId kernel, const AttentionProblem& problem, const AttentionTile& tile,
+                     std::int64_t tiles, const DeviceFacts& facts);
 
 // The parts of a batch-invariant decode: how many a request's keys have is computed on the device,
 // from its own length alone.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel_sources/attention/decode_cluster.h"
 #include "kernel_sources/attention/layout.h"
 #include "kernel_sources/attention/prefill_wgmma.h"
 #include "kernel_sources/common/constants.h"
@@ -56,15 +57,19 @@ Tile prefill_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
 // At least this many stages hide the memory's latency behind the products.
 constexpr int kMinDecodeStages = 3;
 
-// Ring stages that fit into `bytes` of shared memory.
-int decode_stages_within(int bytes, const AttentionProblem& p, int tile_n) {
-    return bytes / (decode_mma_ring_bytes(p.head_dim, tile_n, 1) * kAttentionWarps);
+// Of the rings of all warps, one stage.
+int decode_stage_bytes(KernelId kernel, const AttentionProblem& p, int tile_n) {
+    const int of_warp = kernel == KernelId::attn_decode_cluster
+                            ? decode_cluster_ring_bytes(p.head_dim, tile_n, 1)
+                            : decode_mma_ring_bytes(p.head_dim, tile_n, 1);
+    return of_warp * kAttentionWarps;
 }
 
 // 32 keys a warp where its accumulators leave the registers for them.
-Tile decode_mma_tile(const AttentionProblem& p, const DeviceFacts& facts) {
-    const bool wide = mma_dim(p.head_dim) <= 128 &&
-                      decode_stages_within(facts.shared_bytes_per_block, p, 32) >= kMinDecodeStages;
+Tile decode_tile(KernelId kernel, const AttentionProblem& p, const DeviceFacts& facts) {
+    const bool wide =
+        mma_dim(p.head_dim) <= 128 &&
+        facts.shared_bytes_per_block / decode_stage_bytes(kernel, p, 32) >= kMinDecodeStages;
     return {kDecodeTileM, wide ? 32 : 16};
 }
 
@@ -108,15 +113,15 @@ Tile decode_scalar_tile(const AttentionProblem& p) {
     return {rows <= 4 ? 4 : (rows <= 8 ? 8 : std::min(tile.m, 16)), tile.n};
 }
 
-// Ring stages of attn_decode_mma: as many as let two blocks share an SM, or, where that would
-// leave too few loads in flight, as many as one block can have.
-int decode_stages(const AttentionProblem& p, Tile tile, const DeviceFacts& facts) {
+// Ring stages of a decode on the tensor cores: as many as let two blocks share an SM, or, where
+// that would leave too few loads in flight, as many as one block can have.
+int decode_stages(KernelId kernel, const AttentionProblem& p, Tile tile, const DeviceFacts& facts) {
     constexpr int most = 8;
     constexpr int reserve = 1024;  // the system's share of each resident block
-    const int paired = decode_stages_within(facts.shared_bytes_per_sm / 2 - reserve, p, tile.n);
+    const int stage = decode_stage_bytes(kernel, p, tile.n);
+    const int paired = (facts.shared_bytes_per_sm / 2 - reserve) / stage;
     if (paired >= kMinDecodeStages) return std::min(paired, most);
-    const int alone = decode_stages_within(facts.shared_bytes_per_block, p, tile.n);
-    return std::clamp(alone, kMinDecodeStages, most);
+    return std::clamp(facts.shared_bytes_per_block / stage, kMinDecodeStages, most);
 }
 
 }  // namespace
@@ -138,8 +143,9 @@ AttentionTile attention_tile(KernelId kernel, const AttentionProblem& p, const D
             tile = prefill_mma_tile(p, facts);
             break;
         case KernelId::attn_decode_mma:
-            tile = decode_mma_tile(p, facts);
-            stages = decode_stages(p, tile, facts);
+        case KernelId::attn_decode_cluster:
+            tile = decode_tile(kernel, p, facts);
+            stages = decode_stages(kernel, p, tile, facts);
             warps_a_step = kAttentionWarps;
             break;
         case KernelId::attn_decode_scalar:

@@ -116,9 +116,9 @@ TEST_CASE("scopes nest, and belong to their thread") {
 
 TEST_CASE("scenario: scopes on a GPU" * doctest::skip()) {
     const fake::Cuda& fake = start_software_gpu();
-    CHECK(run_small(true).starts_with("attn_decode_mma<"));
-    for (const char* kernel : {"attn_decode_scalar", "attn_decode_mma", "attn_prefill_scalar",
-                               "attn_prefill_mma", "attn_prefill_wgmma"}) {
+    CHECK(run_small(true).starts_with("attn_decode_cluster<"));
+    for (const char* kernel : {"attn_decode_scalar", "attn_decode_mma", "attn_decode_cluster",
+                               "attn_prefill_scalar", "attn_prefill_mma", "attn_prefill_wgmma"}) {
         const Scope scope(kernel);
         CHECK(run_small(true).starts_with(std::string(kernel) + "<head_dim=64"));
     }
@@ -145,7 +145,7 @@ TEST_CASE("scenario: scopes on a GPU" * doctest::skip()) {
         // The innermost counts: no kernel is named any more.
         const Scope outer("attn_prefill_scalar");
         const Scope inner(Backend::jit);
-        CHECK(run_small(true).starts_with("attn_decode_mma<"));
+        CHECK(run_small(true).starts_with("attn_decode_cluster<"));
     }
     {
         // A kernel binds the calls of its own operation.
@@ -155,7 +155,7 @@ TEST_CASE("scenario: scopes on a GPU" * doctest::skip()) {
         rotary_emb(rotary_args(q, table));
         CHECK(last_run().starts_with("rotary_emb<"));
         const Scope rotary("rotary_emb");
-        CHECK(run_small(true).starts_with("attn_decode_mma<"));
+        CHECK(run_small(true).starts_with("attn_decode_cluster<"));
     }
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("the environment steers, and falls back with one warning") {
     {
         const Ended ended = run_with(scenario, {});
         REQUIRE_PASSED(ended);
-        CHECK(ended.count("on the GPU: attn_decode_mma<") == 2);
+        CHECK(ended.count("on the GPU: attn_decode_cluster<") == 2);
         CHECK(ended.count("on the host: reference") == 2);
         CHECK(ended.count(kWarning) == 0);
     }
@@ -198,13 +198,13 @@ TEST_CASE("the environment steers, and falls back with one warning") {
     {
         const Ended ended = run_with(scenario, {{"JITNEY_FORCE", "attn_fast"}});
         REQUIRE_PASSED(ended);
-        CHECK(ended.count("on the GPU: attn_decode_mma<") == 2);
+        CHECK(ended.count("on the GPU: attn_decode_cluster<") == 2);
         CHECK(ended.count("JITNEY_FORCE is \"attn_fast\"") == 1);
     }
     {
         const Ended ended = run_with(scenario, {{"JITNEY_BACKEND", "reference"}});
         REQUIRE_PASSED(ended);
-        CHECK(ended.count("on the GPU: attn_decode_mma<") == 2);
+        CHECK(ended.count("on the GPU: attn_decode_cluster<") == 2);
         CHECK(ended.count("JITNEY_BACKEND asks for the reference backend") == 1);
     }
     {
@@ -217,7 +217,7 @@ TEST_CASE("the environment steers, and falls back with one warning") {
         const Ended ended = run_with(scenario, {{"JITNEY_BACKEND", "cuda"}});
         REQUIRE_PASSED(ended);
         CHECK(ended.count("JITNEY_BACKEND is \"cuda\"") == 1);
-        CHECK(ended.count("on the GPU: attn_decode_mma<") == 2);
+        CHECK(ended.count("on the GPU: attn_decode_cluster<") == 2);
     }
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("a prefill on Hopper") {
     CHECK(e.shared_bytes > 0);
     CHECK(e.splits == 1);
     CHECK(e.workspace_bytes == 65536);  // for a counter
-    CHECK(e.candidates.size() == 5);
+    CHECK(e.candidates.size() == 6);
     CHECK(candidate(e, "attn_prefill_wgmma").accepted);
     CHECK(candidate(e, "attn_prefill_mma").accepted);
     CHECK_FALSE(candidate(e, "attn_decode_mma").accepted);
@@ -72,7 +72,7 @@ TEST_CASE("a prefill that the copy engine can't walk through") {
 
 TEST_CASE("a long decode splits the keys, and needs a workspace") {
     const Explanation e = explain(attention_args(1, 100000, 128), "sm_90a");
-    CHECK(e.chosen.starts_with("attn_decode_mma<"));
+    CHECK(e.chosen.starts_with("attn_decode_cluster<"));
     CHECK(e.splits > 1);
     CHECK(e.workspace_bytes > 0);
 }

@@ -211,7 +211,8 @@ TEST_CASE("scenario: capture" * doctest::skip()) {
         FAIL("it ran");
     } catch (const Error& error) {
         CHECK(error.code() == ErrorCode::capture);
-        CHECK(std::string(error.what()).find("attn_decode_mma<head_dim=64") != std::string::npos);
+        CHECK(std::string(error.what()).find("attn_decode_cluster<head_dim=64") !=
+              std::string::npos);
         check_sentence(error.what());
     }
     CHECK(fake.launches == 0);

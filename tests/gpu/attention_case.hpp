@@ -11,8 +11,8 @@
 namespace jitney::tests {
 
 inline const std::vector<std::string> kAttentionKernels = {
-    "attn_decode_scalar", "attn_decode_mma", "attn_prefill_scalar", "attn_prefill_mma",
-    "attn_prefill_wgmma"};
+    "attn_decode_scalar",  "attn_decode_mma",  "attn_decode_cluster",
+    "attn_prefill_scalar", "attn_prefill_mma", "attn_prefill_wgmma"};
 
 struct AttentionCase {
     AttentionShape shape;

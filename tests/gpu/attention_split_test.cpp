@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "jitney/backend.hpp"
+#include "kernel_sources/attention/decode_cluster.h"
 #include "operations/attention/choose.hpp"
 #include "operations/check.hpp"
 #include "operations/kernel_launch.hpp"
@@ -27,10 +28,10 @@ AttentionCase long_keys(const std::string& kernel, std::int64_t kv_len = 20000) 
     return test;
 }
 
-// Launches the kernel with a number of splits of the test's own; returns what the counters are
-// afterwards.
+// Launches the kernel with a number of splits of the test's own, as blocks of a cluster or apart;
+// returns what the counters are afterwards.
 std::vector<unsigned> run_with_splits(const AttentionArgs& args, policy::KernelId kernel,
-                                      int splits) {
+                                      int splits, bool cluster = false) {
     const policy::AttentionProblem problem = checks::check(args);
     const runtime::DeviceInfo& device = runtime::current_device(0);
     policy::AttentionChoice choice =
@@ -40,6 +41,8 @@ std::vector<unsigned> run_with_splits(const AttentionArgs& args, policy::KernelI
     const std::size_t rows = tiles * static_cast<std::size_t>(splits) *
                              static_cast<std::size_t>(policy::value_of(choice.spec, "tile_m"));
     choice.splits = splits;
+    choice.cluster = cluster ? splits : 1;
+    choice.geometry.cluster[0] = static_cast<unsigned>(choice.cluster);
     choice.geometry.grid[0] = static_cast<unsigned>(tiles) * static_cast<unsigned>(splits);
     choice.workspace.arrived_bytes = tiles * 4;
     choice.workspace.partial_statistics_bytes = rows * 8;
@@ -63,32 +66,51 @@ struct DecodeKernel {
 
 const std::vector<DecodeKernel> kDecodeKernels = {
     {"attn_decode_scalar", policy::KernelId::attn_decode_scalar},
-    {"attn_decode_mma", policy::KernelId::attn_decode_mma}};
+    {"attn_decode_mma", policy::KernelId::attn_decode_mma},
+    {"attn_decode_cluster", policy::KernelId::attn_decode_cluster}};
+
+// Those of them that the GPU has instructions for.
+std::vector<DecodeKernel> decode_kernels() {
+    std::vector<DecodeKernel> kernels = kDecodeKernels;
+    std::erase_if(kernels, [](const DecodeKernel& kernel) {
+        return !policy::runs_on(policy::info(kernel.id), facts_of(runtime::current_device(0)).arch);
+    });
+    return kernels;
+}
+
+// The result, counters and all, of a problem whose keys are divided among so many blocks.
+void check_splits(const AttentionCase& test, const AttentionProblem& problem,
+                  const DecodeKernel& kernel, int splits, bool cluster) {
+    CAPTURE(kernel.name);
+    CAPTURE(splits);
+    CAPTURE(cluster);
+    const DeviceProblem device(problem);
+    const std::vector<unsigned> counters =
+        run_with_splits(device.args(test.shape), kernel.id, splits, cluster);
+    CHECK(std::ranges::all_of(counters, [](unsigned count) { return count == 0; }));
+    AttentionProblem expected = problem;
+    const HostTensor lse = device.lse.download();
+    check_against_reference(expected, device.out.download(), &lse);
+}
 
 }  // namespace
 
 TEST_CASE("one split and many agree") {
-    for (const DecodeKernel& kernel : kDecodeKernels) {
+    for (const DecodeKernel& kernel : decode_kernels()) {
         Random random = Random::fresh();
         const AttentionCase test = long_keys(kernel.name, 3000);
-        AttentionProblem problem(test.shape, random, test.layout);
-        for (const int splits : {1, 2, 3, 7, 24, 33, 64, 200}) {
-            CAPTURE(kernel.name);
-            CAPTURE(splits);
-            const DeviceProblem device(problem);
-            const std::vector<unsigned> counters =
-                run_with_splits(device.args(test.shape), kernel.id, splits);
-            CHECK(std::ranges::all_of(counters, [](unsigned count) { return count == 0; }));
-            AttentionProblem expected = problem;
-            const HostTensor lse = device.lse.download();
-            check_against_reference(expected, device.out.download(), &lse);
-        }
+        const AttentionProblem problem(test.shape, random, test.layout);
+        for (const int splits : {1, 2, 3, 7, 24, 33, 64, 200})
+            check_splits(test, problem, kernel, splits, false);
+        if (kernel.id != policy::KernelId::attn_decode_cluster) continue;
+        for (int splits = 2; splits <= kMostClusterBlocks; ++splits)
+            check_splits(test, problem, kernel, splits, true);
     }
 }
 
 TEST_CASE("the policy splits long sequences, and the result is right") {
     std::vector<AttentionCase> cases;
-    for (const DecodeKernel& kernel : kDecodeKernels) {
+    for (const DecodeKernel& kernel : decode_kernels()) {
         for (const std::int64_t kv_len : {100, 4097, 20000}) {
             cases.push_back(long_keys(kernel.name, kv_len));
         }
@@ -97,7 +119,7 @@ TEST_CASE("the policy splits long sequences, and the result is right") {
 }
 
 TEST_CASE("50 runs of a split problem are equal bit for bit") {
-    for (const DecodeKernel& kernel : kDecodeKernels) {
+    for (const DecodeKernel& kernel : decode_kernels()) {
         CAPTURE(kernel.name);
         Random random = Random::fresh();
         const AttentionCase test = long_keys(kernel.name);

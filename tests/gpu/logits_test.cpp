@@ -47,7 +47,8 @@ ServingShape random_shape(const std::string& kernel, Random& random) {
     return shape;
 }
 
-constexpr const char* kKernels[] = {"attn_prefill_mma", "attn_prefill_wgmma", "attn_decode_mma",
+constexpr const char* kKernels[] = {"attn_prefill_mma",    "attn_prefill_wgmma",
+                                    "attn_decode_mma",     "attn_decode_cluster",
                                     "attn_prefill_scalar", "attn_decode_scalar"};
 
 }  // namespace

@@ -33,6 +33,7 @@ bool can_compile(Arch arch) {
 bool must_not_spill(const Spec& spec) {
     switch (spec.kernel) {
         case policy::KernelId::attn_decode_mma:
+        case policy::KernelId::attn_decode_cluster:
         case policy::KernelId::attn_prefill_mma:
             return policy::value_of(spec, "head_dim") <= 128;
         case policy::KernelId::attn_prefill_wgmma:

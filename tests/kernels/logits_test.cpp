@@ -170,7 +170,8 @@ TEST_CASE("logits functions compile into the kernels") {
         CAPTURE(policy::text_of(m.spec));
         CHECK_MESSAGE(m.compiled(), m.error);
         const bool mma = m.spec.kernel == policy::KernelId::attn_prefill_mma ||
-                         m.spec.kernel == policy::KernelId::attn_decode_mma;
+                         m.spec.kernel == policy::KernelId::attn_decode_mma ||
+                         m.spec.kernel == policy::KernelId::attn_decode_cluster;
         if (mma && policy::value_of(m.spec, "head_dim") <= 128) {
             CHECK(m.report.spill_store_bytes == 0);
         }

@@ -31,9 +31,13 @@ Spec chosen(const AttentionProblem& problem, const DeviceFacts& facts,
 
 TEST_CASE("one query is decode, many are prefill") {
     const DeviceFacts facts = typical_facts({90, 'a'});
-    CHECK(chosen(llama(1, 1, 4096), facts).kernel == KernelId::attn_decode_mma);
-    CHECK(chosen(llama(64, 1, 4096), facts).kernel == KernelId::attn_decode_mma);
-    CHECK(chosen(llama(1, 4, 4096), facts).kernel == KernelId::attn_decode_mma);
+    CHECK(chosen(llama(1, 1, 4096), facts).kernel == KernelId::attn_decode_cluster);
+    CHECK(chosen(llama(64, 1, 4096), facts).kernel == KernelId::attn_decode_cluster);
+    CHECK(chosen(llama(1, 4, 4096), facts).kernel == KernelId::attn_decode_cluster);
+    for (const char* name : {"sm_80", "sm_89", "sm_100", "sm_120"}) {
+        CHECK(chosen(llama(1, 1, 4096), typical_facts(parse_arch(name).value())).kernel ==
+              KernelId::attn_decode_mma);
+    }
     for (const int q_len : {512, 4096}) {
         CHECK(chosen(llama(1, q_len, 4096), facts).kernel == KernelId::attn_prefill_wgmma);
         CHECK(chosen(llama(1, q_len, 4096), typical_facts({80, 0})).kernel ==
@@ -213,6 +217,27 @@ TEST_CASE("long keys are split where the rows do not fill the GPU, and only ther
     CHECK(splits(1, 1) == 1);
     CHECK(splits(1, 0) == 1);
     CHECK(splits(4096, 4096) == 1);
+}
+
+TEST_CASE("few blocks a tile form a cluster, and need no workspace") {
+    const DeviceFacts facts = typical_facts({90, 'a'});
+    const auto blocks = [&](int batch, int kv_heads, int kv_len) {
+        AttentionProblem problem = llama(batch, 1, kv_len);
+        problem.kv_heads = kv_heads;
+        const auto choice = choose_attention(problem, facts);
+        REQUIRE(choice);
+        CHECK((choice->workspace.total() == 0) == (choice->splits == choice->cluster));
+        return std::pair(choice->splits, choice->cluster);
+    };
+    // As docs/hopper_decode.md has them measured.
+    CHECK(blocks(1, 4, 512) == std::pair(4, 4));
+    CHECK(blocks(1, 4, 1024) == std::pair(8, 8));
+    CHECK(blocks(1, 4, 2048) == std::pair(8, 8));
+    CHECK(blocks(16, 4, 2048) == std::pair(2, 2));
+    CHECK(blocks(32, 4, 1024) == std::pair(1, 1));
+    CHECK(blocks(16, 8, 8192) == std::pair(1, 1));
+    CHECK(blocks(1, 8, 131072) == std::pair(16, 1));
+    CHECK(blocks(128, 8, 2048) == std::pair(1, 1));
 }
 
 TEST_CASE("empty problems are no trap") {

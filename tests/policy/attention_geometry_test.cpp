@@ -16,7 +16,9 @@ constexpr Wide kMost = std::numeric_limits<std::int32_t>::max();
 
 // Keys that a block takes at a time: in the tensor-core decode each warp has a tile.
 Wide keys_a_step(const Spec& spec) {
-    const int warps = spec.kernel == KernelId::attn_decode_mma ? kAttentionWarps : 1;
+    const bool by_warps =
+        spec.kernel == KernelId::attn_decode_mma || spec.kernel == KernelId::attn_decode_cluster;
+    const int warps = by_warps ? kAttentionWarps : 1;
     return value_of(spec, "tile_n") * warps;
 }
 
@@ -83,7 +85,11 @@ void check_grid(const AttentionProblem& p, const AttentionChoice& choice,
     const auto threads = static_cast<unsigned>(
         is_wgmma(choice) ? 2 * value_of(choice.spec, "tile_m") + 128 : kAttentionThreads);
     REQUIRE(choice.geometry.block == std::array<unsigned, 3>{threads, 1, 1});
-    REQUIRE(choice.geometry.cluster == std::array<unsigned, 3>{1, 1, 1});
+    REQUIRE(choice.geometry.cluster ==
+            std::array<unsigned, 3>{static_cast<unsigned>(choice.cluster), 1, 1});
+    const bool clusters = choice.spec.kernel == KernelId::attn_decode_cluster;
+    REQUIRE((choice.cluster == 1 || (clusters && choice.cluster == choice.splits)));
+    REQUIRE(choice.cluster <= 8);
 }
 
 void check_shared(const AttentionChoice& choice, const DeviceFacts& facts) {
@@ -126,16 +132,17 @@ void check_workspace(const AttentionProblem& p, const AttentionChoice& choice) {
         REQUIRE(choice.heads_at_a_time <= heads);
         return;
     }
-    if (choice.splits == 1) {
+    if (choice.splits == choice.cluster) {
         REQUIRE(static_cast<Wide>(workspace.total()) ==
                 (p.packed ? Wide{choice.row_tiles} * 8 : 0) + mask_bytes(p, choice));
         return;
     }
-    const Wide tiles = Wide{p.batch} * p.kv_heads * choice.row_tiles;
+    const Wide tiles = Wide{p.packed ? 1 : p.batch} * p.kv_heads * choice.row_tiles;
+    const Wide map = p.packed ? Wide{choice.row_tiles} * 8 : 0;
     const Wide rows = tiles * choice.splits * value_of(choice.spec, "tile_m");
     REQUIRE(static_cast<Wide>(workspace.arrived_bytes) == tiles * 4);
     REQUIRE(static_cast<Wide>(workspace.partial_out_bytes) == rows * p.head_dim * 4);
-    REQUIRE(static_cast<Wide>(workspace.scratch_bytes()) == rows * (p.head_dim + 2) * 4);
+    REQUIRE(static_cast<Wide>(workspace.scratch_bytes()) == rows * (p.head_dim + 2) * 4 + map);
     REQUIRE(workspace.total() == workspace.arrived_bytes + workspace.scratch_bytes());
     // What follows the accumulators keeps their alignment.
     REQUIRE(workspace.partial_out_bytes % 16 == 0);

@@ -54,12 +54,12 @@ Lines all_lines(const AttentionProblem& problem, const DeviceFacts& facts) {
     return result;
 }
 
-// Without the kernel of Hopper alone.
+// Without the kernels of Hopper alone.
 Lines lines(const AttentionProblem& problem, const DeviceFacts& facts = kOther,
             std::optional<KernelId> forced = {}) {
     Lines result;
     for (const Candidate& candidate : rank_attention(problem, facts, forced).candidates) {
-        if (candidate.kernel == KernelId::attn_prefill_wgmma) continue;
+        if (info(candidate.kernel).exact_arch.number != 0) continue;
         result.push_back(line_of(candidate));
     }
     return result;
@@ -81,12 +81,14 @@ TEST_CASE("the order of preference") {
 }
 
 TEST_CASE("the order of preference on Hopper") {
-    CHECK(all_lines(prefill(), kHopper) ==
-          Lines{"attn_prefill_wgmma", "attn_prefill_mma", "attn_decode_mma: q_len 1024 is above 64",
-                "attn_prefill_scalar", "attn_decode_scalar: q_len 1024 is above 64"});
-    CHECK(all_lines(decode(), kHopper) == Lines{"attn_decode_mma", "attn_prefill_mma",
-                                                "attn_prefill_wgmma", "attn_decode_scalar",
-                                                "attn_prefill_scalar"});
+    CHECK(all_lines(prefill(), kHopper) == Lines{"attn_prefill_wgmma", "attn_prefill_mma",
+                                                 "attn_decode_cluster: q_len 1024 is above 64",
+                                                 "attn_decode_mma: q_len 1024 is above 64",
+                                                 "attn_prefill_scalar",
+                                                 "attn_decode_scalar: q_len 1024 is above 64"});
+    CHECK(all_lines(decode(), kHopper) == Lines{"attn_decode_cluster", "attn_decode_mma",
+                                                "attn_prefill_mma", "attn_prefill_wgmma",
+                                                "attn_decode_scalar", "attn_prefill_scalar"});
     // Four heads share a tile of 128 rows, or five none.
     AttentionProblem problem = prefill();
     for (const auto& [q_heads, q_len, first] :

@@ -26,7 +26,7 @@ void check_parts(const AttentionChoice& choice, Wide kv_len) {
         REQUIRE(choice.splits == 1);
         return;
     }
-    const Wide warps = choice.spec.kernel == KernelId::attn_decode_mma ? kAttentionWarps : 1;
+    const Wide warps = is_mma(choice.spec.kernel) ? kAttentionWarps : 1;
     const Wide step = value_of(choice.spec, "tile_n") * warps;
     REQUIRE(choice.split_keys % step == 0);
     REQUIRE(choice.split_parts >= 1);
@@ -87,10 +87,12 @@ TEST_CASE("a batch that is too large for the kernel is refused, not given to ano
     problem.batch_invariant = true;
     CHECK(!choose_attention(problem, facts));
     const auto reasons = rank_attention(problem, facts).candidates;
-    CHECK(reasons[0].kernel == KernelId::attn_decode_mma);
+    CHECK(reasons[0].kernel == KernelId::attn_decode_cluster);
     CHECK(reasons[0].reason == Reason::grid_too_large);
-    CHECK(reasons[1].kernel == KernelId::attn_prefill_mma);
-    CHECK(reason_text(reasons[1]).find("split the batch") != std::string::npos);
+    CHECK(reasons[1].kernel == KernelId::attn_decode_mma);
+    CHECK(reasons[1].reason == Reason::grid_too_large);
+    CHECK(reasons[2].kernel == KernelId::attn_prefill_mma);
+    CHECK(reason_text(reasons[2]).find("split the batch") != std::string::npos);
     problem.batch = 1 << 10;
     CHECK(choose_attention(problem, facts));
 }

@@ -64,7 +64,7 @@ TEST_CASE("unknown kernels") {
         "attn_work_map, attn_mask_bits, attn_merge_states, append_kv, rotary_emb, fp8_quantize, "
         "fp8_quantize_rows, fp8_quantize_groups, "
         "fp8_gemm_mma, fp8_update, column_sums, attn_prefill_wgmma, rms_norm, "
-        "gated_activation, fp8_gemm_wgmma)";
+        "gated_activation, fp8_gemm_wgmma, attn_decode_cluster)";
     CHECK(why(with("attn_prefill_mma", "attn_prefil_mma")) ==
           "there is no kernel 'attn_prefil_mma" + list);
     CHECK(why(with("attn_prefill_mma", "")) == "there is no kernel '" + list);

@@ -98,6 +98,29 @@ void check_sends(const Run& run, int) {
     }
 }
 
+void check_cluster_loads(const Run& run, int) {
+    constexpr unsigned kThreads = 32;
+    for (const unsigned blocks : {1u, 2u, 3u, 8u}) {
+        Call call{.kernel = "cluster_loads",
+                  .blocks = 2 * blocks,
+                  .threads = kThreads,
+                  .cluster = blocks,
+                  .shared_bytes = 16 * kThreads};
+        call.in = counting(4 * kThreads * call.blocks);
+        call.out.assign(std::size_t{6} * kThreads * call.blocks, 7);
+        const Words out = run(call);
+        unsigned wrong = 0;
+        for (unsigned own = 0; own < kThreads * call.blocks; ++own) {
+            const unsigned block = own / kThreads;
+            const unsigned next = block / blocks * blocks + (block + 1) % blocks;
+            const unsigned from = 4 * (next * kThreads + own % kThreads);
+            for (unsigned i = 0; i < 6; ++i)
+                wrong += out[6 * own + i] == call.in[from + (i < 4 ? i : i - 2)] ? 0u : 1u;
+        }
+        CHECK(wrong == 0);
+    }
+}
+
 void check_registers(const Run& run, int) {
     Call call{.kernel = "shares_of_registers", .threads = 384};
     call.in = counting(384);
@@ -167,6 +190,7 @@ const std::vector<Case>& hopper_cases() {
         {"named barriers", 90, &check_named_barriers},
         {"clusters", 90, &check_clusters},
         {"words sent within a cluster", 90, &check_sends},
+        {"loads from other blocks of a cluster", 90, &check_cluster_loads},
         {"setmaxnreg", 90, &check_registers, 90},
         {"wgmma", 90, &check_products, 90},
     };
@@ -176,8 +200,8 @@ const std::vector<Case>& hopper_cases() {
 std::vector<std::string> hopper_kernels_of(int arch) {
     std::vector<std::string> names;
     if (arch >= 90) {
-        names = {"store_matrices", "phases",   "bulk_stores",
-                 "named_barriers", "clusters", "sends_in_cluster"};
+        names = {"store_matrices", "phases",           "bulk_stores",  "named_barriers",
+                 "clusters",       "sends_in_cluster", "cluster_loads"};
     }
     if (arch == 90) {
         names.emplace_back("shares_of_registers");

@@ -147,6 +147,27 @@ __global__ void clusters(const unsigned* in, unsigned* out) {
     cluster_wait();
 }
 
+// Each thread has four numbers, and loads those of the same thread of the cluster's next block, the
+// last two of them once more.
+__global__ void cluster_loads(const unsigned* in, unsigned* out) {
+    const unsigned own = blockIdx.x * blockDim.x + threadIdx.x;
+    float* const numbers = reinterpret_cast<float*>(shared_memory()) + 4 * threadIdx.x;
+    for (unsigned i = 0; i < 4; ++i)
+        numbers[i] = static_cast<float>(in[4 * own + i]);
+    cluster_barrier();
+    const SharedAddress there =
+        address_in_block(shared_address(numbers), (block_in_cluster() + 1) % blocks_in_cluster());
+    float four[4];
+    float two[2];
+    cluster_load(four, there);
+    cluster_load(two, there + 8);
+    for (unsigned i = 0; i < 4; ++i)
+        out[6 * own + i] = static_cast<unsigned>(four[i]);
+    for (unsigned i = 0; i < 2; ++i)
+        out[6 * own + 4 + i] = static_cast<unsigned>(two[i]);
+    cluster_barrier();
+}
+
 #endif
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)

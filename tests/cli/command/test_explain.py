@@ -6,7 +6,8 @@ import support
 ARCHS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"]
 ATTENTION = ["--q", "1,4096,32,128", "--kv", "1,4096,8,128", "--format", "bf16", "--causal"]
 KERNELS = {
-    "attn_prefill_wgmma", "attn_prefill_mma", "attn_prefill_scalar", "attn_decode_mma", "attn_decode_scalar",
+    "attn_prefill_wgmma", "attn_prefill_mma", "attn_prefill_scalar", "attn_decode_cluster", "attn_decode_mma",
+    "attn_decode_scalar",
 }
 
 
@@ -285,7 +286,7 @@ class Explain(support.CommandTest):
             "attention", "--q", "1,1,32,128", "--kv", "1,65536,8,128", "--mask", "1,65536",
             "--arch", "sm_90a",
         )
-        self.assertIn("attn_decode_mma<", answer["chosen"])
+        self.assertIn("attn_decode_cluster<", answer["chosen"])
         self.assertIn("mask=1", answer["chosen"])
         self.assertGreater(answer["workspace_bytes"], 0)
 
@@ -320,7 +321,7 @@ class Explain(support.CommandTest):
         ragged = chosen("4096", "4096", "--q-lens", "4000,96")
         self.assertIn("queries=packed,kv=dense", ragged["chosen"])
         decode = chosen("8,1", "8,4096", "--page-size", "1")
-        self.assertIn("attn_decode_mma<", decode["chosen"])
+        self.assertIn("attn_decode_cluster<", decode["chosen"])
         self.assertIn("kv=paged", decode["chosen"])
         self.assertEqual(decode["before"], [])
         self.assertEqual(chosen("8,1", "8,4096", "--page-size", "64"), decode)

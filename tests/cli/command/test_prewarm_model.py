@@ -216,7 +216,7 @@ class Model(support.CommandTest):
             self.assertIn("head_dim=64", spec)
             self.assertIn("kv=dense,causal=0", spec)
         self.assertEqual({spec.split("<")[0] for spec in specs},
-                         {"attn_work_map", "attn_prefill_wgmma", "attn_prefill_mma", "attn_decode_mma", "rms_norm"})
+                         {"attn_work_map", "attn_prefill_wgmma", "attn_prefill_mma", "attn_decode_cluster", "rms_norm"})
 
     def test_what_is_not_served_is_named_and_the_rest_compiled(self):
         def partly(words, fields=LLAMA, **changes):

@@ -114,9 +114,11 @@ void finish_case(const Covered& covered, AttentionCase& test, tests::Random& ran
 
 // More parts of the keys than a warp has lanes to merge them with at once.
 void run_many_splits(const Covered& covered, tests::Random& random) {
-    const int warps = covered.attention->kernel == KernelId::attn_decode_mma ? kAttentionWarps : 1;
+    const int warps = is_mma(covered.attention->kernel) ? kAttentionWarps : 1;
     const std::int64_t step = policy::value_of(covered.spec, "tile_n") * warps;
-    AttentionCase test = case_of(covered, {covered.attention->problem.q_len, 40 * step + 5});
+    // Of fewer the blocks would form a cluster.
+    const int steps = covered.attention->kernel == KernelId::attn_decode_cluster ? 80 : 40;
+    AttentionCase test = case_of(covered, {covered.attention->problem.q_len, steps * step + 5});
     finish_case(covered, test, random);
     test.sm_count = 1000;
     const std::optional<policy::AttentionChoice> choice = run_attention(covered, test, random);
@@ -242,6 +244,10 @@ TEST_CASE("attn_decode_scalar") {
 
 TEST_CASE("attn_decode_mma") {
     run_kernel_of(KernelId::attn_decode_mma);
+}
+
+TEST_CASE("attn_decode_cluster") {
+    run_kernel_of(KernelId::attn_decode_cluster);
 }
 
 TEST_CASE("attn_prefill_scalar") {

@@ -21,8 +21,7 @@ std::vector<std::int64_t> key_counts(const Covered& covered, tests::Random& rand
         return {covered.attention->problem.packed ? random.integer(270, 400)
                                                   : random.integer(60, 200)};
     }
-    const std::int64_t step =
-        covered.attention->kernel == KernelId::attn_decode_mma ? 4 * 4 * 32 : 4 * 32;
+    const std::int64_t step = is_mma(covered.attention->kernel) ? 4 * 4 * 32 : 4 * 32;
     return {random.integer(2 * step, 5 * step / 2), random.integer(0, step)};
 }
 
@@ -115,6 +114,10 @@ TEST_CASE("the same request in other company by attn_decode_scalar") {
 
 TEST_CASE("the same request in other company by attn_decode_mma") {
     run_kernel_of(KernelId::attn_decode_mma);
+}
+
+TEST_CASE("the same request in other company by attn_decode_cluster") {
+    run_kernel_of(KernelId::attn_decode_cluster);
 }
 
 TEST_CASE("the same request in other company by attn_prefill_scalar") {

@@ -31,7 +31,9 @@ bool run_last_head(const Covered& covered, tests::Random& random) {
     tests::AttentionShape shape;
     // One tile of rows, so that the last block is the last head's in every order of tiles.
     shape.q_len = is_decode(covered.attention->kernel) ? 3 : 40;
-    shape.kv_len = is_decode(covered.attention->kernel) ? 600 : 70;
+    // So many that the policy does not have the blocks form a cluster.
+    const bool clusters = covered.attention->kernel == KernelId::attn_decode_cluster;
+    shape.kv_len = clusters ? 7000 : (is_decode(covered.attention->kernel) ? 600 : 70);
     shape.head_dim = fixed.head_dim;
     shape.dtype = static_cast<DType>(fixed.format);
     shape.causal = fixed.causal;
@@ -54,7 +56,7 @@ bool run_last_head(const Covered& covered, tests::Random& random) {
     args.causal = shape.causal;
     const policy::AttentionProblem seen = checks::check(args);
     policy::DeviceFacts facts = covered.attention->facts;
-    if (is_decode(covered.attention->kernel)) facts.sm_count = 20;
+    if (is_decode(covered.attention->kernel)) facts.sm_count = clusters ? 100 : 20;
     const std::optional<policy::AttentionChoice> choice =
         policy::choose_attention(seen, facts, covered.attention->kernel);
     if (!choice || !(choice->spec == covered.spec)) return false;
@@ -113,6 +115,7 @@ int run_last_heads(KernelId kernel, tests::Random& random) {
 TEST_CASE("the last blocks of split attention") {
     tests::Random random(run_seed());
     CHECK(run_last_heads(KernelId::attn_decode_mma, random) >= 1);
+    CHECK(run_last_heads(KernelId::attn_decode_cluster, random) >= 1);
     CHECK(run_last_heads(KernelId::attn_decode_scalar, random) >= 1);
 }
 

@@ -66,11 +66,7 @@ std::optional<policy::AttentionChoice> run_serving(const Covered& covered,
     ServingCall call{.sm_count = sm_count};
     // A launch that was made for other lengths than it meets is right, too.
     if (random.chance(0.4)) call.max_kv_len = random.integer(0, 1000);
-    const policy::KernelId kernel = covered.attention->kernel;
-    if (kernel == policy::KernelId::attn_decode_mma ||
-        kernel == policy::KernelId::attn_decode_scalar) {
-        call.batch_invariant = random.chance(0.25);
-    }
+    if (is_decode(covered.attention->kernel)) call.batch_invariant = random.chance(0.25);
     const std::optional<ServingRun> ran = run_serving(covered, problem, call, random);
     return ran ? std::optional(ran->choice) : std::nullopt;
 }

@@ -156,9 +156,9 @@ void run_odd_sinks(const Covered& covered, tests::Random& random) {
 
 TEST_CASE("sinks that are no numbers, of requests") {
     tests::Random random(run_seed());
-    for (const KernelId kernel :
-         {KernelId::attn_decode_scalar, KernelId::attn_decode_mma, KernelId::attn_prefill_scalar,
-          KernelId::attn_prefill_mma, KernelId::attn_prefill_wgmma}) {
+    for (const KernelId kernel : {KernelId::attn_decode_scalar, KernelId::attn_decode_mma,
+                                  KernelId::attn_decode_cluster, KernelId::attn_prefill_scalar,
+                                  KernelId::attn_prefill_mma, KernelId::attn_prefill_wgmma}) {
         for (const Covered& covered : covered_lines(kernel)) {
             if (!covered.attention->problem.sinks) continue;
             INFO(policy::text_of(covered.spec));
@@ -173,6 +173,10 @@ TEST_CASE("attn_decode_scalar of requests") {
 
 TEST_CASE("attn_decode_mma of requests") {
     run_kernel_of(KernelId::attn_decode_mma);
+}
+
+TEST_CASE("attn_decode_cluster of requests") {
+    run_kernel_of(KernelId::attn_decode_cluster);
 }
 
 TEST_CASE("attn_prefill_scalar of requests") {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/emulator/machine/cluster.hpp"
+#include "tests/emulator/machine/cluster_size.hpp"
 #include "tests/emulator/machine/fault.hpp"
 #include "tests/emulator/machine/instrumented.hpp"
 #include "tests/emulator/machine/memory.hpp"
@@ -224,6 +225,10 @@ void fence_made_barriers() {
 
 unsigned block_in_cluster() {
     return current_thread->block->rank();
+}
+
+unsigned blocks_in_cluster() {
+    return current_thread->block->cluster().size();
 }
 
 unsigned address_in_block(unsigned address, unsigned block, Where where) {

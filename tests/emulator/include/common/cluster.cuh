@@ -3,11 +3,16 @@
 
 #include "common/shared.cuh"
 #include "tests/emulator/machine/async.hpp"
+#include "tests/emulator/machine/cluster_size.hpp"
 
 namespace jitney {
 
 JITNEY_DEVICE unsigned block_in_cluster() {
     return emulator::block_in_cluster();
+}
+
+JITNEY_DEVICE unsigned blocks_in_cluster() {
+    return emulator::blocks_in_cluster();
 }
 
 JITNEY_DEVICE void cluster_arrive(emulator::Where where = emulator::Where::here()) {
