@@ -201,8 +201,8 @@ class Ragged(Dense):
 
 
 class Mixed(Dense):
-    """Packed requests of few queries, beside Jitney's dense decode of as many keys, in which every
-    request has as many queries as the one with the most."""
+    """Packed requests of few queries over pages of 16 keys, beside Jitney's dense decode of as many
+    keys, in which every request has as many queries as the one with the most."""
 
     against = ("dense",)
 
@@ -210,27 +210,30 @@ class Mixed(Dense):
         s = self.shape
         lengths = shapes.mixed_lengths(s, random)
         self.keys = sum(keys for _, keys in lengths)
-        ends = [[0, *itertools.accumulate(each)] for each in zip(*lengths)]
+        ends = [0, *itertools.accumulate(queries for queries, _ in lengths)]
+        pages = torch.randperm(s.batch * s.kv_len // 16, device="cuda").view(s.batch, -1)
 
-        def packed(rows, heads):
-            return torch.randn(rows, heads, s.head_dim, device="cuda", dtype=DTYPE)
+        def some(*sizes):
+            return torch.randn(*sizes, s.head_dim, device="cuda", dtype=DTYPE)
 
-        q, k, v = packed(ends[0][-1], s.q_heads), packed(self.keys, s.kv_heads), packed(self.keys, s.kv_heads)
+        q = some(ends[-1], s.q_heads)
+        k, v = (some(pages.numel(), 16, s.kv_heads) for _ in range(2))
         out = poisoned(q)
-        q_ends, k_ends = (torch.tensor(each, device="cuda", dtype=torch.int32) for each in ends)
-        call = self.library.attention(
-            q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out), qo_indptr=tensor_of(q_ends),
-            kv_indptr=tensor_of(k_ends), max_kv_len=s.kv_len, causal=int(s.causal),
+        indptr, kv_lens = (
+            torch.tensor(each, device="cuda", dtype=torch.int32) for each in (ends, [keys for _, keys in lengths])
         )
-        kv_lens = torch.tensor([keys for _, keys in lengths], device="cuda", dtype=torch.int32)
+        call = self.library.attention(
+            q=tensor_of(q), k=tensor_of(k), v=tensor_of(v), out=tensor_of(out), qo_indptr=tensor_of(indptr),
+            block_table=tensor_of(pages.to(torch.int32)), kv_lens=tensor_of(kv_lens), causal=int(s.causal),
+        )
         dense = self.call(*self.tensors(), kv_lens=tensor_of(kv_lens))
         for contender in (call, dense):
             self.bring_workspace([contender])
 
         def check():
             requests = [
-                (q[a:b], k[c:d], v[c:d], out[a:b], None)
-                for a, b, c, d in zip(ends[0], ends[0][1:], ends[1], ends[1][1:])
+                (q[a:b], *(x[pages[i]].flatten(0, 1)[:keys] for x in (k, v)), out[a:b], None)
+                for i, (a, b, (_, keys)) in enumerate(zip(ends, ends[1:], lengths))
             ]
             return accuracy.check_attention(requests, s.kv_heads, s.causal)
 

@@ -133,7 +133,12 @@ void add_mask_bits(AttentionChoice& choice, const MaskSizes& mask, const DeviceF
 void divide_keys(const AttentionProblem& p, const AttentionTile& tile, std::int64_t tiles,
                  const DeviceFacts& facts, AttentionChoice& choice) {
     if (!p.batch_invariant) {
-        const Splits splits = decode_splits(choice.spec.kernel, p, tile, tiles, facts);
+        // Of the tiles that packed requests have room for, one a request is sure to be filled.
+        const std::int64_t filled = p.packed
+                                        ? std::max(product(p.kv_heads, std::min(p.batch, p.q_len)),
+                                                   product(p.kv_heads, rows_a_head(p) / tile.m))
+                                        : tiles;
+        const Splits splits = decode_splits(choice.spec.kernel, p, tile, filled, facts);
         choice.splits = splits.blocks;
         choice.cluster = splits.cluster;
         return;
@@ -208,9 +213,12 @@ bool ends_the_choice(const AttentionProblem& p, const Candidate& candidate) {
 }
 
 // Few enough rows that streaming K and V once a 16-row tile, divided over the whole GPU, beats
-// fewer but larger tiles.
+// fewer but larger tiles. Of ragged requests over pages the mean tells, unless results may not
+// depend on the others.
 bool prefers_decode(const AttentionProblem& p) {
-    return !p.packed && p.q_len <= 16 && rows_a_head(p) <= 64;
+    constexpr int packed_rows = 32;
+    if (!p.packed) return p.q_len <= 16 && rows_a_head(p) <= 64;
+    return p.paged && !p.batch_invariant && rows_a_head(p) <= product(packed_rows, p.batch);
 }
 
 // Enough rows that share a tile to fill one of attn_prefill_wgmma: with fewer most of its products

@@ -104,6 +104,15 @@ TEST_CASE("the order of preference on Hopper") {
     problem.batch = 16;
     problem.q_len = 1;
     CHECK(all_lines(problem, kHopper)[0] == "attn_prefill_wgmma");
+    // Over pages up to eight queries of four heads are decoded.
+    problem.paged = true;
+    for (const auto& [total, first] :
+         {std::pair{1, "attn_decode_cluster"}, std::pair{16 * 8, "attn_decode_cluster"},
+          std::pair{16 * 8 + 1, "attn_prefill_wgmma"}}) {
+        problem.q_len = total;
+        CHECK(all_lines(problem, kHopper)[0] == first);
+    }
+    problem.paged = false;
     problem.q_heads = 40;
     for (const auto& [total, first] :
          {std::pair{16 * 128, "attn_prefill_wgmma"}, std::pair{16 * 128 - 1, "attn_prefill_mma"}}) {

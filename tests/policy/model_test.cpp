@@ -181,8 +181,8 @@ TEST_CASE("a Llama-3-8B server needs fewer than 16 kernels") {
         CAPTURE(name);
         const DeviceFacts facts = typical_facts(parse_arch(name).value());
         const auto paged = model_catalogue(llama_3_8b(), CacheForm::paged, facts);
-        // On Hopper one kernel takes ragged prefill, however long.
-        CHECK(paged.size() == (facts.arch == Arch{90, 'a'} ? 14 : 15));
+        // On Hopper one kernel takes ragged prefill, however long, and another ragged decode.
+        CHECK(paged.size() == 15);
         CHECK(paged.size() < 16);
         CHECK(model_catalogue(llama_3_8b(), CacheForm::padded, facts).size() == 13);
         // The first calls of a server come first.
