@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/arithmetic.hpp"
 #include "kernel_sources/common/constants.h"
@@ -23,36 +24,37 @@ struct Shape {
     double blocks;    // as promoted, with scales of blocks; 0: not taken for them
     bool grouped;     // taken for groups of rows
 };
-constexpr std::array kShapes = {Shape{16, 64, true, 1, 8, 0, 0.104, 0.104, 0.3, 0.112, true},
-                                Shape{16, 64, true, 2, 8, 0, 0.104, 0.104, 0.6, 0.112, false},
-                                Shape{16, 64, true, 4, 8, 0, 0.087, 0.087, 1.3, 0.095, false},
-                                Shape{32, 64, true, 1, 8, 0, 0.104, 0.121, 0.56, 0.13, true},
-                                Shape{32, 64, true, 2, 8, 0, 0.136, 0.136, 0.7, 0.145, false},
-                                Shape{32, 64, true, 4, 8, 0, 0.104, 0.110, 1.6, 0, false},
-                                Shape{64, 64, true, 1, 8, 0, 0.125, 0.131, 0.8, 0.144, true},
-                                Shape{64, 64, true, 2, 8, 0, 0.138, 0.150, 1.4, 0.165, false},
-                                Shape{64, 64, true, 4, 8, 0, 0.138, 0.138, 2.5, 0, false},
-                                Shape{96, 64, true, 1, 8, 0, 0.150, 0.165, 1, 0.19, false},
-                                Shape{96, 64, true, 2, 8, 0, 0.165, 0.180, 1.8, 0.21, false},
-                                Shape{192, 64, true, 1, 5, 0, 0.240, 0.260, 1.6, 0, false},
-                                Shape{192, 64, true, 2, 5, 0, 0.260, 0.280, 2.5, 0, false},
-                                Shape{128, 64, true, 2, 7, 0, 0.173, 0.221, 2.2, 0.28, false},
-                                Shape{64, 64, false, 1, 8, 0, 0.111, 0.138, 0.45, 0.138, false},
-                                Shape{64, 64, false, 2, 8, 0, 0.138, 0.155, 1.6, 0, false},
-                                Shape{128, 64, false, 1, 7, 2, 0.170, 0.194, 0.8, 0.25, false},
-                                Shape{128, 64, false, 2, 6, 0, 0.205, 0.221, 2.3, 0, false},
-                                Shape{128, 96, false, 1, 7, 0, 0.233, 0.218, 2.8, 0, false},
-                                Shape{128, 128, false, 1, 6, 2, 0.277, 0.277, 1.8, 0.41, true},
-                                Shape{128, 128, false, 2, 4, 2, 0.388, 0.388, 2.5, 0, false},
-                                Shape{192, 128, true, 1, 5, 0, 0.457, 0.477, 2.2, 0, false},
-                                Shape{128, 192, false, 1, 4, 3, 0.457, 0.477, 1.8, 0, false},
-                                Shape{128, 256, false, 1, 4, 2, 0.609, 0.697, 2.2, 0.79, true},
-                                Shape{256, 128, false, 1, 4, 2, 0.625, 0.697, 2.2, 0.82, false}};
+constexpr std::array kShapes = {Shape{16, 64, true, 1, 8, 0, 0.105, 0.0836, 0.23, 0.112, true},
+                                Shape{16, 64, true, 2, 8, 0, 0.173, 0.0789, 1.38, 0.112, false},
+                                Shape{16, 64, true, 4, 8, 0, 0.107, 0.0963, 2.23, 0.095, false},
+                                Shape{32, 64, true, 1, 8, 0, 0.132, 0.0876, 0.231, 0.13, true},
+                                Shape{32, 64, true, 2, 8, 0, 0.207, 0.101, 0.719, 0.145, false},
+                                Shape{32, 64, true, 4, 8, 0, 0.228, 0.0407, 2.73, 0, false},
+                                Shape{64, 64, true, 1, 8, 0, 0.114, 0.14, 1.16, 0.144, true},
+                                Shape{64, 64, true, 2, 8, 0, 0.212, 0.135, 1.74, 0.165, false},
+                                Shape{64, 64, true, 4, 8, 0, 0.279, 0.0876, 2.43, 0, false},
+                                Shape{96, 64, true, 1, 8, 0, 0.126, 0.114, 1.4, 0.19, false},
+                                Shape{96, 64, true, 2, 8, 0, 0.25, 0.156, 2.32, 0.21, false},
+                                Shape{128, 64, true, 2, 7, 0, 0.25, 0.228, 2.79, 0.28, false},
+                                Shape{192, 64, true, 1, 5, 0, 0.194, 0.233, 2.93, 0, false},
+                                Shape{192, 128, true, 1, 5, 0, 0.472, 0.513, 2.63, 0, false},
+                                Shape{64, 64, false, 1, 8, 0, 0.174, 0.0824, 1.31, 0.138, false},
+                                Shape{64, 128, false, 1, 8, 0, 0.227, 0.191, 0.333, 0.27, true},
+                                Shape{64, 192, false, 1, 6, 0, 0.182, 0.34, 3.14, 0, false},
+                                Shape{64, 256, false, 1, 5, 0, 0.26, 0.5, 2.64, 0, true},
+                                Shape{128, 64, false, 1, 7, 2, 0.143, 0.153, 0.93, 0.25, false},
+                                Shape{128, 96, false, 1, 7, 0, 0.195, 0.221, 3.26, 0, false},
+                                Shape{128, 128, false, 1, 6, 2, 0.299, 0.3, 1.38, 0.41, true},
+                                Shape{128, 144, false, 1, 6, 0, 0.325, 0.359, 4.63, 0, false},
+                                Shape{128, 160, false, 1, 5, 0, 0.442, 0.441, 2.08, 0, false},
+                                Shape{128, 192, false, 1, 4, 3, 0.459, 0.475, 1.62, 0, false},
+                                Shape{128, 224, false, 1, 4, 0, 0.524, 0.609, 3.09, 0, false},
+                                Shape{128, 256, false, 1, 4, 2, 0.622, 0.72, 2.08, 0.79, true}};
 
-constexpr double kStart = 2.1;         // a launch, the first bytes from memory, the last to it
-constexpr double kBytes = 3.6e6;       // a microsecond, from memory
-constexpr double kNearBytes = 12.0e6;  // and from the L2, to all SMs
-constexpr double kOverlap = 0.15;      // what does not overlap of all that should
+constexpr double kStart = 2.2;         // a launch, the first bytes from memory, the last to it
+constexpr double kBytes = 4.22e6;      // a microsecond, from memory
+constexpr double kNearBytes = 12.5e6;  // and from the L2, to all SMs
+constexpr double kOverlap = 0.154;     // what does not overlap of all that should
 
 constexpr int kSharedBytes = 227 * 1024;  // that a block may have on sm_90a
 
@@ -113,8 +115,10 @@ double time_of(const Shape& shape, const Fp8GemmProblem& p, const DeviceFacts& f
     const std::int64_t blocks = product(tiles, shape.splits);
     const std::int64_t steps = ceil_div(ceil_div(p.k, kFp8WgmmaTileK), shape.splits);
     const double step = step_of(shape, p);
-    const double products =
-        number(ceil_div(blocks, places(shape, facts))) * (number(steps) * step + shape.end);
+    // Blocks that share a K do not stay: those of the next clusters take their places one by one.
+    const double filled = number(blocks) / number(places(shape, facts));
+    const double rounds = shape.splits > 1 ? std::max(filled, 1.0) : std::ceil(filled);
+    const double products = rounds * (number(steps) * step + shape.end);
     const double memory = (number(p.m) + number(fp8_gemm_columns(p))) * number(p.k) / kBytes;
     const double near =
         number(blocks) * number(steps) * kFp8WgmmaTileK * number(shape.m + shape.n) / kNearBytes;
