@@ -153,7 +153,7 @@ __global__ void cluster_loads(const unsigned* in, unsigned* out) {
     const unsigned own = blockIdx.x * blockDim.x + threadIdx.x;
     float* const numbers = reinterpret_cast<float*>(shared_memory()) + 4 * threadIdx.x;
     for (unsigned i = 0; i < 4; ++i)
-        numbers[i] = static_cast<float>(in[4 * own + i]);
+        numbers[i] = __uint_as_float(in[4 * own + i]);
     cluster_barrier();
     const SharedAddress there =
         address_in_block(shared_address(numbers), (block_in_cluster() + 1) % blocks_in_cluster());
@@ -162,9 +162,9 @@ __global__ void cluster_loads(const unsigned* in, unsigned* out) {
     cluster_load(four, there);
     cluster_load(two, there + 8);
     for (unsigned i = 0; i < 4; ++i)
-        out[6 * own + i] = static_cast<unsigned>(four[i]);
+        out[6 * own + i] = __float_as_uint(four[i]);
     for (unsigned i = 0; i < 2; ++i)
-        out[6 * own + 4 + i] = static_cast<unsigned>(two[i]);
+        out[6 * own + 4 + i] = __float_as_uint(two[i]);
     cluster_barrier();
 }
 

@@ -46,6 +46,7 @@ const std::vector<Kernel> wrapper_kernels = {
     named<&named_barriers>("named_barriers"),
     named<&clusters>("clusters"),
     named<&sends_in_cluster>("sends_in_cluster"),
+    named<&cluster_loads>("cluster_loads"),
     named<&shares_of_registers>("shares_of_registers"),
 #define JITNEY_WARPGROUP(...) \
     named<&warpgroup_product<__VA_ARGS__>>("warpgroup_product<" #__VA_ARGS__ ">")
