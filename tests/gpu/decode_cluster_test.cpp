@@ -48,7 +48,7 @@ TEST_CASE("decode on Hopper: random requests, pages and options") {
     std::vector<ServingShape> shapes;
     std::vector<std::string> specs;
     int divided = 0;
-    const std::size_t wanted = is_quick() ? 100 : 1000;
+    const std::size_t wanted = is_quick() ? 60 : 400;
     for (std::size_t tries = 0; shapes.size() < wanted && tries < 10 * wanted; ++tries) {
         ServingShape shape = random_shape(random);
         ServingProblem problem(shape, random);

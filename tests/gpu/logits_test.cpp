@@ -1,5 +1,6 @@
-// Logits functions of a caller's on the GPU: soft cap and ALiBi rebuilt with one, bit for bit, and
-// one that depends on all that it is told, against the definition.
+// Logits functions of a caller's on the GPU: soft cap and ALiBi rebuilt with one, bit for bit where
+// the kernel computes them as written, and one that depends on all that it is told, against the
+// definition.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -53,14 +54,12 @@ constexpr const char* kKernels[] = {"attn_prefill_mma",    "attn_prefill_wgmma",
 
 }  // namespace
 
-TEST_CASE("logits functions: soft cap and ALiBi rebuilt, bit for bit") {
+TEST_CASE("logits functions: soft cap and ALiBi rebuilt") {
     Random random = Random::fresh();
     for (const char* kernel : kKernels) {
         for (const char* option : {"softcap", "alibi"}) {
-            // It caps small scores by other arithmetic.
-            if (kernel == std::string("attn_prefill_wgmma") && option == std::string("softcap")) {
-                continue;
-            }
+            // It folds both into other arithmetic: close, but not the same bits.
+            const bool same_bits = kernel != std::string("attn_prefill_wgmma");
             for (int i = 0; i < (is_quick() ? 2 : 6); ++i) {
                 ServingShape shape = random_shape(kernel, random);
                 // Few specializations: each is compiled.
@@ -71,7 +70,8 @@ TEST_CASE("logits functions: soft cap and ALiBi rebuilt, bit for bit") {
                 shape.sinks = false;
                 shape.mask_dims = 0;
                 set_option(shape, option, random);
-                INFO(kernel, " ", option, " ", shape.text(), " ", random.text());
+                INFO(std::string(kernel), " ", std::string(option), " ", shape.text(), " ",
+                     random.text());
                 ServingProblem problem(shape, random);
                 make_slopes_exact(problem);
                 const Tensors own = upload(problem);
@@ -84,7 +84,12 @@ TEST_CASE("logits functions: soft cap and ALiBi rebuilt, bit for bit") {
                 for (const char* name : {"out", "lse"}) {
                     HostTensor a = own.at(name).download();
                     HostTensor b = callers.at(name).download();
-                    CHECK_MESSAGE(std::ranges::equal(a.storage(), b.storage()), name);
+                    if (same_bits) {
+                        CHECK_MESSAGE(std::ranges::equal(a.storage(), b.storage()), name);
+                        continue;
+                    }
+                    const Comparison compared = compare(a, b, {1e-2, 1e-2});
+                    CHECK_MESSAGE(compared.within, name, ": ", compared.text);
                 }
             }
         }
@@ -98,7 +103,7 @@ TEST_CASE("logits functions: one that depends on all it is told" * doctest::test
             ServingShape shape = random_shape(kernel, random);
             set_option(shape, "places", random);
             shape.sinks = false;
-            INFO(kernel, " ", shape.text(), " ", random.text());
+            INFO(std::string(kernel), " ", shape.text(), " ", random.text());
             ServingProblem problem(shape, random);
             HostTensor bias(DType::fp32, {1000});
             bias.fill_normal(random);

@@ -124,6 +124,7 @@ TEST_CASE("two instantiations of a graph live side by side with the caller's wor
     ServingProblem first(form.shape(random), random);
     ServingDevice device(first);
     AttentionArgs args = device.args(first.shape);
+    const Scope scope("attn_decode_mma");  // parts merge in clusters without a workspace elsewhere
     const AttentionPlan plan(args);
     REQUIRE(plan.workspace_bytes() > 0);
     const OwnWorkspace workspace(plan.workspace_bytes());

@@ -260,7 +260,7 @@ TEST_CASE("refusals") {
     CHECK(reason(of_parts(kScaleOfRow, 2, long_row), {90, 'a'}) ==
           "a row has 2147483648 elements, more than 2147483647");
     CHECK(reason(of_parts(kScaleOfRow, std::int64_t{1} << 40, 1024), {90, 'a'}) ==
-          "needs 1099511627776 blocks, a grid has at most 2147483647");
+          "needs 274877906944 blocks, a grid has at most 2147483647");
     CHECK(reason(of_parts(kScaleOfBlock, std::int64_t{1} << 40, std::int64_t{1} << 16),
                  {90, 'a'}) == "needs 512 times 8589934592 tiles, above 2130706432");
     CHECK(reason(of_parts(kScaleOfGroup, 2, long_row), {90, 'a'}).empty());

@@ -56,8 +56,11 @@ struct Fp8InferenceProblem {
 
     // The largest difference of y from the sums, in fp64, of what x is cast to and of what the
     // codes of weight stand for: relative to the size of what was added up, and to a step of y's
-    // dtype.
-    double error() const;
+    // dtype. Tensor cores align what they add to the largest number and keep 14 bits of it: each
+    // term loses up to 2^-13 of that, in either direction, so that the loss grows with the square
+    // root of their number.
+    enum class Sums { exact, of_14_bits };
+    double error(Sums sums = Sums::exact) const;
 
     Fp8InferenceCase test;
     HostTensor x;
