@@ -81,8 +81,8 @@ std::vector<Bad> bad_groups() {
         {"biases of two groups",
          [](auto& a) { a.bias->shape[0] = 2; },
          {"bias has the shape [2, 130]", "[3, 130]"}},
-        {"out in group_indptr",
-         [](auto& a) { a.out.data = a.group_indptr->data; },
+        {"group_indptr in out",
+         [](auto& a) { a.group_indptr->data = a.out.data; },
          {"out begins where group_indptr does"}},
     };
 }

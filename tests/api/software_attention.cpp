@@ -2,6 +2,7 @@
 #include "tests/api/software_launches.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "kernel_sources/attention/decode_cluster.h"
 #include "kernel_sources/common/constants.h"
 #include "operations/merge_states/reference.hpp"
+#include "tests/api/fake_gpu.hpp"
 #include "tests/api/software_tensors.hpp"
 
 namespace jitney::tests {
@@ -59,14 +61,16 @@ void check_counters(const AttentionParams& p, std::size_t tiles) {
     }
 }
 
-// Leaves in it what a launch would: parts wherever they have room, and counters of zero. Blocks of
-// a cluster have none.
+// Leaves in it what a launch would: parts wherever they have room, and counters of zero. The blocks
+// of a cluster have neither.
 void use_workspace(std::string_view image, const AttentionParams& p, int head_dim) {
     if (p.splits == 1) return;
-    const bool can_form_cluster =
-        image.find("\"attention/decode_cluster") != std::string_view::npos &&
-        p.splits <= kMostClusterBlocks;
-    if (can_form_cluster && p.partial_out == nullptr) return;
+    const std::array<unsigned, 3>& cluster = fake_cuda().launch.cluster;
+    if (cluster[0] > 1) {
+        if (cluster[0] != static_cast<unsigned>(p.splits) || p.splits > kMostClusterBlocks)
+            throw std::logic_error("a cluster of other blocks than those that share a tile");
+        return;
+    }
     if (p.partial_out == nullptr || p.partial_statistics == nullptr || p.arrived == nullptr) {
         throw std::logic_error("splits without a workspace");
     }

@@ -140,6 +140,18 @@ Fp8GemmArgs product_of_blocks(CallArena& arena) {
     return args;
 }
 
+Fp8GemmArgs product_of_groups(CallArena& arena) {
+    Fp8GemmArgs args;
+    args.a = arena.numbers(DType::fp8_e4m3, {kRows, kIn});
+    args.b = arena.numbers(DType::fp8_e4m3, {2, kOut, kIn});
+    args.group_indptr = arena.integers(DType::int32, {3}, {0, 1, kRows});
+    args.out = arena.zeros(DType::bf16, {kRows, kOut});
+    args.scale_a = arena.numbers(DType::fp32, {kRows});
+    args.scale_b = arena.numbers(DType::fp32, {2, kOut});
+    args.trans_b = true;
+    return args;
+}
+
 Fp8LinearSaved saved(CallArena& arena) {
     return {arena.numbers(DType::fp8_e4m3, {kRows, kIn}),
             arena.numbers(DType::fp8_e4m3, {kOut, kIn}), arena.numbers(DType::fp32, {2})};
@@ -246,6 +258,7 @@ std::deque<VariedCall<Fp8GemmArgs>> varied_calls() {
     add_call(calls, "of a long k", &divided_product);
     add_call(calls, "with scales of rows and columns", &product_of_sides);
     add_call(calls, "with scales of blocks", &product_of_blocks);
+    add_call(calls, "of groups", &product_of_groups);
     return calls;
 }
 

@@ -104,7 +104,7 @@ static void sizes_of_all_structs(void) {
     const size_t power_of_two = offsetof(jitney_fp8_quantize_args, power_of_two);
     CHECK_SIZES(jitney_fp8_quantize_args, jitney_fp8_quantize, power_of_two, power_of_two);
     CHECK_SIZES(jitney_fp8_gemm_args, jitney_fp8_gemm, offsetof(jitney_fp8_gemm_args, scale_a),
-                offsetof(jitney_fp8_gemm_args, scale_b));
+                offsetof(jitney_fp8_gemm_args, group_indptr));
     CHECK_SIZES(jitney_fp8_linear_args, jitney_fp8_linear, sizeof(jitney_fp8_linear_args), 0);
     CHECK_SIZES(jitney_fp8_linear_backward_args, jitney_fp8_linear_backward,
                 sizeof(jitney_fp8_linear_backward_args), 0);

@@ -128,7 +128,7 @@ void plan_gpu_tests(void) {
     CHECK_PASSED(jitney_attention_workspace(&p.args, &again));
     CHECK(bytes == again);
     CHECK_PASSED(jitney_attention_plan_explain(plan, &json));
-    CHECK(json != NULL && strstr(json, "attn_decode_mma<head_dim=64") != NULL);
+    CHECK(json != NULL && strstr(json, "attn_decode_cluster<head_dim=64") != NULL);
     CHECK(json != NULL && strstr(json, "\"batch_invariant\":false") != NULL);
 
     void* memory = aligned_alloc(256, (bytes + 255) / 256 * 256);

@@ -91,7 +91,7 @@ void model_tests(void) {
     const char* const* specs = NULL;
     size_t count = 0;
     CHECK_PASSED(jitney_serving_specs(&args, &specs, &count));
-    CHECK(count == 17); /* two norms and a gate among them */
+    CHECK(count == 18); /* two norms and a gate among them */
     CHECK(strcmp(specs[0], "attn_work_map<threads=256>@sm_90a") == 0);
     for (size_t i = 0; i < count; ++i) {
         if (strncmp(specs[i], "attn_prefill", 12) != 0) continue;

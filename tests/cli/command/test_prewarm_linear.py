@@ -30,9 +30,9 @@ class Linear(support.CommandTest):
 
     def test_the_layers_of_llama_3_8b(self):
         layers = of_layers(*LLAMA)
-        self.assertEqual(len(self.listed(*layers)), 20)
-        self.assertEqual(len(self.listed(*layers, "--backward")), 27)
-        self.assertEqual(len(self.listed(*layers, "--backward", "--bias", "bf16")), 28)
+        self.assertEqual(len(self.listed(*layers)), 21)
+        self.assertEqual(len(self.listed(*layers, "--backward")), 28)
+        self.assertEqual(len(self.listed(*layers, "--backward", "--bias", "bf16")), 29)
         single = [spec for weight in LLAMA for spec in self.listed(*of_layers(weight))]
         self.assertEqual(set(single), set(self.listed(*layers)))
 
