@@ -46,7 +46,7 @@ struct DecodeCluster {
           ring(shared_memory() +
                warp * decode_cluster_ring_bytes(C::head_dim, C::tile_n, C::stages)) {}
 
-    // Where this block stands. Packed queries have a map of tiles, in which some are left over:
+    // The block's place. Packed queries have a map of tiles, in which some are left over:
     // those have no rows.
     JITNEY_DEVICE static SplitBlock<C> block_of(const AttentionParams& p) {
         SplitBlock<C> block(p);

@@ -10,7 +10,7 @@
 
 namespace jitney {
 
-// Where chunk number `chunk` of a row of the tile stands, from the row's beginning on.
+// The place of chunk number `chunk` of a row of the tile, from the row's beginning on.
 JITNEY_DEVICE unsigned line_offset(int row, int chunk) {
     const auto place = static_cast<unsigned>(chunk);
     return (place ^ (static_cast<unsigned>(row) & 7u)) * 16u;
@@ -56,7 +56,7 @@ JITNEY_DEVICE void clear_unseen_lines(char* tile, const SeenKeys<keys>& seen, in
     __syncwarp();  // the rows are zero
 }
 
-// Where a lane reads 16 x 16 blocks of a tile.
+// The addresses at which a lane reads 16 x 16 blocks of a tile.
 struct LineReader {
     SharedAddress row;  // the lane's, of the tile's first 16
     unsigned swap;      // the place of the lane's chunk of the first block in its line
@@ -64,7 +64,7 @@ struct LineReader {
     JITNEY_DEVICE LineReader(SharedAddress tile, int row_bytes, int lane_row, int lane_chunk)
         : row(tile + lane_row * row_bytes), swap(line_offset(lane_row, lane_chunk)) {}
 
-    // Of the block that begins at column 16 * step.
+    // The address in the block that begins at column 16 * step.
     JITNEY_DEVICE SharedAddress at(int step) const {
         return row + step / 4 * 128 + (swap ^ static_cast<unsigned>(step % 4 * 32));
     }

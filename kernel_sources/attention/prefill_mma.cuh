@@ -160,7 +160,7 @@ struct PrefillMma {
             load_rows(v_tile, *Memory::v_rows(), params.v_strides, turn, key, rows);
         };
         const auto rows = rows_with_values(key);
-        // Where each key of the tile is seen, none is looked at by itself. Above head_dim 128 the
+        // No key is looked at by itself in a tile that is seen whole. Above head_dim 128 the
         // registers have no room for two ways of loading.
         bool all = false;
         if constexpr (C::mask != 0 && C::head_dim <= 128) all = rows.seen.all();

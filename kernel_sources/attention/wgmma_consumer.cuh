@@ -200,7 +200,7 @@ struct WgmmaConsumer {
         return work.key + 2 * (WgmmaOutput<C>::lane() % 4);
     }
 
-    // Where one of the lane's rows stands among the keys. Heads that share a tile are a power of
+    // The place of one of the lane's rows among the keys. Heads that share a tile are a power of
     // two.
     JITNEY_DEVICE auto places_of(const Note& note) const {
         return [this, &note](int half) {
@@ -209,7 +209,7 @@ struct WgmmaConsumer {
         };
     }
 
-    // What the logits of one of the lane's rows are edited by.
+    // The numbers that edit the logits of one of the lane's rows.
     JITNEY_DEVICE auto row_logits_of(const Note& note) const {
         return [this, &note](int half) {
             return row_logits<C>(params.attention, note.request, note.group,

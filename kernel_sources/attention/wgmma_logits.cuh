@@ -204,7 +204,7 @@ struct WgmmaLogits<C, WgmmaEdit::slopes> {
     float scale_log2;
     float slope[2];
     int places[2];
-    // Of a tile of keys:
+    // A tile of keys has:
     int ahead[2];        // the row's place, from the lane's first key
     Side side;           // where the keys lie, of all of the warp's rows
     float kept_base[2];  // as base() says
@@ -238,7 +238,7 @@ struct WgmmaLogits<C, WgmmaEdit::slopes> {
         kept_base[1] = find_base(1);
     }
 
-    // What has to be added to the edited scores of a row.
+    // The number that has to be added to the edited scores of a row.
     JITNEY_DEVICE float base(int half) const {
         return kKeepsPlaces ? kept_base[half] : find_base(half);
     }

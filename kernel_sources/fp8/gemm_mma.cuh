@@ -34,7 +34,7 @@ struct Fp8Gemm {
     static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0 && kSteps % 2 == 0);
     static_assert(fp8_gemm_why_not(C::tile_m, C::tile_n, C::unpack != 0, C::promote != 0,
                                    C::scales)[0] == '\0');
-    // What a warp adds up of a tile lies in one block of K and of B's columns.
+    // All that a warp adds up of a tile lies in one block of K and of B's columns.
     static constexpr bool kScalesBlocks = C::scales == kBlockScales;
     static_assert(kFp8ScaleBlock % (kSteps * 32) == 0 && kFp8ScaleBlock % C::tile_n == 0);
 

@@ -14,7 +14,7 @@ struct Fp8GemmOperand {
 
 constexpr int kFp8ScaleBlock = 128;  // of k, and of columns of B, that have one scale
 
-// What turns products of codes into products of numbers.
+// The factors that turn products of codes into products of numbers.
 enum Fp8Scales : int {
     kOneScale = 0,     // one number
     kSideScales = 1,   // one, or one a row, of A, and one, or one a column, of B
@@ -52,8 +52,8 @@ struct Fp8GemmParams {
     int splits;       // of K, among blocks
     int split_tiles;  // tiles of K in one split
     int out_vectors;  // rows of the output begin at multiples of 16 bytes
-    // Where rows of A belong to groups, each with a matrix B of its own: [groups + 1], the first
-    // row of each group and the end of the last.
+    // The first row of each group and the end of the last, [groups + 1], if rows of A belong to
+    // groups that have a matrix B each.
     const int* group_indptr;
     int groups;
     long long b_group;  // bytes from matrix to matrix

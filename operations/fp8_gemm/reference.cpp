@@ -53,7 +53,7 @@ std::int64_t blocks_of(std::int64_t size) {
     return (size + kScaleBlock - 1) / kScaleBlock;
 }
 
-// What turns products of codes into products of numbers.
+// The factors that turn products of codes into products of numbers.
 class Scales {
   public:
     explicit Scales(const Fp8Gemm& call) : call_(call) {}

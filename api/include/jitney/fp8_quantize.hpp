@@ -15,7 +15,7 @@
 
 namespace jitney {
 
-// What shares a scale.
+// The elements that share a scale.
 enum class Fp8Granularity {
     tensor,  // all of x
     row,     // a row: a token, or an output channel of a weight
@@ -50,7 +50,7 @@ struct Fp8QuantizeArgs {
     // 1 where amax is 0, infinite or NaN. Takes a second pass, but for other granularities than the
     // tensor.
     bool dynamic = false;
-    // What the amax of dynamic scaling is taken of. All but the tensor ask for `dynamic`, and make
+    // The parts whose amax scales them. All but the tensor ask for `dynamic`, and make
     // `scale` and `out` alone, in one pass over x.
     Fp8Granularity granularity = Fp8Granularity::tensor;
     // Multipliers of dynamic scaling are rounded down to powers of two, so that scales are powers
