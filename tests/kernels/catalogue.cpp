@@ -303,8 +303,16 @@ std::vector<policy::Spec> standard_catalogue(Arch arch, Extent extent) {
         }
     };
     const policy::DeviceFacts facts = policy::typical_facts(arch);
-    for (const AttentionProblem& shape : attention_shapes(extent))
+    for (const AttentionProblem& shape : attention_shapes(extent)) {
         add(policy::attention_catalogue(shape, facts));
+        // The policy passes this kernel by where Hopper has its own; a call may name it.
+        AttentionProblem decode = shape;
+        decode.batch = decode.q_len = 1;
+        decode.kv_len = 4096;
+        const auto named =
+            policy::choose_attention(decode, facts, policy::KernelId::attn_decode_mma);
+        if (named) add({named->spec});
+    }
     for (const RotaryProblem& shape : rotary_shapes())
         add(policy::rotary_catalogue(shape, facts));
     for (const AppendKvProblem& shape : append_kv_shapes())
