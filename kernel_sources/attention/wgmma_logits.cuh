@@ -32,9 +32,9 @@ JITNEY_DEVICE float shift_of_maximum(const AttentionParams& params, float maximu
     return maximum == -infinity() ? 0.0f : maximum_log2<C>(params, maximum);
 }
 
-// Where scores are edited in place, or not at all. For each tile of rows begin() is called, and for
-// each tile of keys look_at(), while its scores are computed, edit(), before keys are dropped,
-// maxima(), raise() where these have risen, and weigh().
+// The form for scores that are edited in place, or not at all. For each tile of rows begin() is
+// called, and for each tile of keys look_at(), while its scores are computed, edit(), before keys
+// are dropped, maxima(), raise() where these have risen, and weigh().
 template <class C, WgmmaEdit = wgmma_edit<C>()>
 struct WgmmaLogits {
     using Scores = float[C::tile_n / 8][4];
@@ -116,7 +116,7 @@ struct WgmmaLogits<C, WgmmaEdit::caps> {
         return C::queries == kDenseQueries || rows.maximum[half] != infinity();
     }
 
-    // Of the bits of floats, taken as unsigned, those of the lowest negative one are the largest.
+    // Bits of floats, taken as unsigned, are the largest for the lowest negative one.
     template <class Rows>
     JITNEY_DEVICE void edit(const AttentionParams&, const Request&, const Scores& scores,
                             const SoftmaxRows& rows, int, const Rows&) {

@@ -27,7 +27,8 @@ struct Fp8MmaBlockScales {
     bool exists = false;  // something of K, for which there are scales
     float of_rows[fragments_m][2];
 
-    // Of the block that has this k. They are asked for before the products, and needed behind them.
+    // The scales of the block that has this k. They are asked for before the products, and needed
+    // behind them.
     JITNEY_DEVICE void load(int k) {
         exists = k < params.k;
         if (!exists) return;
